@@ -11,6 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::thread;
+use std::time::Duration;
 use tempfile::TempDir;
 
 type Test = fn() -> Result<(), Failed>;
@@ -25,6 +26,8 @@ const TESTS: &[(&str, Test)] = &[
     ("names_are_looked_up_if_allowed", names_are_looked_up_if_allowed),
     ("everything_is_denied_without_a_rule", everything_is_denied_without_a_rule),
     ("tricks_are_denied", tricks_are_denied),
+    ("what_is_denied_is_said_with_v", what_is_denied_is_said_with_v),
+    ("guests_that_wait_cost_no_time", guests_that_wait_cost_no_time),
     ("each_instance_has_its_own_sockets", each_instance_has_its_own_sockets),
     ("each_record_has_its_own_sockets", each_record_has_its_own_sockets),
     ("a_rerun_connects_no_second_time", a_rerun_connects_no_second_time),
@@ -221,6 +224,59 @@ fn tricks_are_denied() -> Result<(), Failed> {
     equal(run(&rules, &args)?, tricks.iter().map(|trick| expected_for(trick)).collect())
 }
 
+fn what_is_denied_is_said_with_v() -> Result<(), Failed> {
+    let mut command = command(&["connect=10.0.0.1:80".into()]);
+    command.arg("-v").arg(program()).args(["denied", "127.0.0.1:7001"]);
+    let stderr = String::from_utf8(command.output()?.stderr)?;
+    for line in [
+        "denied: connect to 127.0.0.1:7001; --net connect=127.0.0.1:7001 would allow it",
+        "denied: listen at 127.0.0.1:7001; --net listen=127.0.0.1:7001 would allow it",
+    ] {
+        if !stderr.contains(line) {
+            return Err(format!("no {line:?} in:\n{stderr}").into());
+        }
+    }
+    let mut command = self::command(&[]);
+    command.arg("-v").arg(program()).args(["look up", "example.com"]);
+    let stderr = String::from_utf8(command.output()?.stderr)?;
+    match stderr.contains("denied: look up \"example.com\"; --net connect=example.com:80 would allow it") {
+        true => Ok(()),
+        false => Err(stderr.into()),
+    }
+}
+
+/// Eight guests that wait for a server which says nothing; then it does, and they go on at once.
+fn guests_that_wait_cost_no_time() -> Result<(), Failed> {
+    const GUESTS: usize = 8;
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let at = listener.local_addr()?.to_string();
+    let mut command = command(&[format!("connect={at}")]);
+    command.args(["--instances", &GUESTS.to_string()]).arg(program()).args(["connect", &at, "hey"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let mut streams = Vec::new();
+    for _ in 0..GUESTS {
+        let (mut stream, _) = listener.accept()?;
+        stream.read_exact(&mut [0; 3])?;
+        streams.push(stream);
+    }
+    let used = || -> Result<u64, Failed> {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id()))?;
+        let (_, fields) = stat.rsplit_once(')').ok_or("no process")?;
+        // User and system time, in hundredths of a second.
+        Ok(fields.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum())
+    };
+    thread::sleep(Duration::from_millis(500));
+    let before = used()?;
+    thread::sleep(Duration::from_secs(3));
+    let hundredths = used()? - before;
+    for mut stream in streams {
+        stream.write_all(b"heyhey")?;
+    }
+    equal(printed(child)?, "connect: ok \"heyhey\"\n".repeat(GUESTS))?;
+    // A tenth of a core.
+    if hundredths <= 30 { Ok(()) } else { Err(format!("{hundredths} hundredths of a second in 3 s").into()) }
+}
+
 fn each_instance_has_its_own_sockets() -> Result<(), Failed> {
     let at = echo()?;
     let mut command = command(&[format!("connect={at}")]);
@@ -264,7 +320,7 @@ fn a_trace_names_the_requests() -> Result<(), Failed> {
 }
 
 fn a_bad_rule_is_a_usage_error() -> Result<(), Failed> {
-    for (rule, why) in [("localhost:80", "connect=HOST:PORT"), ("connect=*.org:80", "neither a name nor an address")] {
+    for (rule, why) in [("localhost:80", "connect=HOST:PORT"), ("connect=*.org:80", "`*` stands for a whole host")] {
         let output = command(&[rule.into()]).arg(program()).output()?;
         let stderr = String::from_utf8(output.stderr)?;
         equal(output.status.code(), Some(2))?;

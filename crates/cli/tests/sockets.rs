@@ -451,6 +451,8 @@ fn what_a_rule_allows() -> Result<(), Failed> {
         ("connect=*:1", "connect", "127.0.0.1:1", REFUSED),
         ("connect=localhost:1", "connect", "localhost:1", REFUSED),
         ("connect=localhost:1", "look-up", "LocalHost.:1", "ok"),
+        // No file is missing.
+        ("connect=*:1", "look-up", "a..b:1", "Uncategorized"),
         ("connect=127.0.0.1:1", "send", "127.0.0.1:1", "ok"),
         ("connect=127.0.0.1:1", "send-connected", "127.0.0.1:1", "ok"),
         ("listen=127.0.0.1:0", "listen", "127.0.0.1:0", "ok"),
@@ -492,5 +494,6 @@ fn a_server_that_waits_costs_no_time() -> Result<(), Failed> {
     let before = used()?;
     thread::sleep(Duration::from_secs(2));
     let used = used()? - before;
-    if used <= 60 { Ok(()) } else { Err(format!("{used} hundredths of a second in 2 s").into()) }
+    // A tenth of a core.
+    if used <= 20 { Ok(()) } else { Err(format!("{used} hundredths of a second in 2 s").into()) }
 }

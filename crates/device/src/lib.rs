@@ -209,14 +209,56 @@ pub struct Grid {
     pub stack_bytes: u32,
 }
 
-/// Called while a kernel runs; see the crate's documentation.
-pub type Service<'a> = &'a (dyn Fn() -> bool + Sync);
+/// What is called while a kernel runs; see the crate's documentation. A function that does not rest is one, too.
+pub trait Serve: Sync {
+    /// Does what there is to do. Returns whether there was anything.
+    fn serve(&self) -> bool;
+    /// Returns until when there will be nothing to do, unless somebody rings the device's [`Bell`] or the kernel asks for
+    /// something; `None` if that is not known.
+    fn rests_until(&self) -> Option<Instant> {
+        None
+    }
+}
+
+impl<F: Fn() -> bool + Sync> Serve for F {
+    fn serve(&self) -> bool {
+        self()
+    }
+}
+
+pub type Service<'a> = &'a dyn Serve;
+
+/// Has a device call the services that rest.
+#[derive(Clone, Default)]
+pub struct Bell(Option<Arc<dyn Fn() + Send + Sync>>);
+
+impl Bell {
+    pub fn new(ring: impl Fn() + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(ring)))
+    }
+
+    pub fn ring(&self) {
+        if let Some(ring) = &self.0 {
+            ring();
+        }
+    }
+}
+
+impl fmt::Debug for Bell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Bell").finish_non_exhaustive()
+    }
+}
 
 pub trait Device: fmt::Debug + Send + Sync {
     fn properties(&self) -> &Properties;
     /// Whether programs run elsewhere than on the host's own cores.
     fn is_gpu(&self) -> bool {
         self.properties().id != CPU
+    }
+    /// The bell of this device. One that does not rest itself needs none.
+    fn bell(&self) -> Bell {
+        Bell::default()
     }
     /// Bytes that could be allocated now, in view of what other processes hold. Memory that the device keeps for later
     /// launches counts as free.

@@ -8,8 +8,8 @@
 
 use crate::memory::Backing;
 use crate::{
-    Arg, Buffer, CodeOptions, CodeTarget, Device, Error, Grid, Holder, Module, Properties, Queue, Result, Service,
-    Shared, Tray, cpu, patience,
+    Arg, Bell, Buffer, CodeOptions, CodeTarget, Device, Error, Grid, Holder, Module, Properties, Queue, Result,
+    Service, Shared, Tray, cpu, patience,
 };
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
@@ -181,6 +181,9 @@ impl Backing for Counted {
 impl Device for Scarce {
     fn properties(&self) -> &Properties {
         &self.properties
+    }
+    fn bell(&self) -> Bell {
+        self.cpu.bell()
     }
     fn free_bytes(&self) -> Result<u64> {
         let state = self.memory.lock();

@@ -2,20 +2,22 @@
 //!
 //! [`Bus::service`] reads the ring from where it stopped, performs the calls it finds and replies. Any thread may call
 //! it at any time: one caller at a time does the work; for the others it returns `false` at once. If many instances
-//! have called, all cores answer them. A call that would block is put aside and retried; nothing here ever waits.
+//! have called, all cores answer them. A call that would block is put aside and retried; nothing here ever waits. If nothing was
+//! answered for a while, the bus *rests*: what the calls wait for is left to a [`Watch`], which rings when it is there, and the calls
+//! are retried only now and then.
 
 use crate::transcript::Answered;
 use gpu_run_abi::bus::{self, ARGS, ARGS_AT_HAND, Port, Request, offset, op};
 use gpu_run_abi::hostcall::{Call, Move};
 use gpu_run_abi::layout::WORD;
 use gpu_run_device::{Buffer, Device, Result, Shared};
-use gpu_run_wasi::{Context, Errno, Out, Reply};
+use gpu_run_wasi::{Awaited, Context, Errno, Out, Reply, Watch};
 use parking_lot::{Mutex, MutexGuard};
 use rayon::prelude::*;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Shared memory with the ring, the replies, and a port for each slot; and the stop word.
 pub struct Bus {
@@ -30,6 +32,7 @@ pub struct Bus {
     /// The run is stopped when this becomes true, too.
     interrupt: Option<Arc<AtomicBool>>,
     stopped: AtomicBool,
+    watch: Watch,
     state: Mutex<State>,
 }
 
@@ -46,6 +49,12 @@ const MANY_LEFT: usize = 1024;
 /// times as long as a retry takes.
 const FEW_WAITING: usize = 8;
 const RETRY_PAUSE: u32 = 4;
+/// How long nothing must have been answered before the bus rests, and how many calls may wait then.
+const CALM: Duration = Duration::from_millis(2);
+const MAX_WATCHED: usize = 4096;
+/// The longest time between two retries of a bus that rests. It is a quarter of the time for which the bus has waited, if that is
+/// less: not everything that a call may wait for rings.
+const MAX_REST: Duration = Duration::from_millis(20);
 /// Calls that are taken out of the ring at once, at most.
 const MAX_TAKEN: usize = 16 << 10;
 
@@ -82,6 +91,10 @@ struct State {
     /// Slots whose call could not be answered yet, and when all of them may be retried again.
     waiting: Vec<u32>,
     retry_at: Option<Instant>,
+    /// Since when nothing was answered.
+    calm_since: Option<Instant>,
+    /// When the waiting calls are retried while the bus rests.
+    rests_until: Option<Instant>,
     calls: u64,
     out: Out,
 }
@@ -119,6 +132,8 @@ pub trait BatchHost: Send + Sync {
     }
     /// Called with the reply to a call, for the transcript.
     fn answer(&self, _slot: u32, _call: Call, _words: &[u64], _input: &[u8], _reply: &Reply, _out: &Out) {}
+    /// Adds the sockets that a call waits for, if the batch has answered that it waits.
+    fn awaited(&self, _slot: u32, _call: Call, _words: &[u64], _input: &[u8], _awaited: &mut Vec<Awaited>) {}
     /// Takes back the context of an instance that has not exited, when the run is over.
     fn left(&self, _slot: u32, _context: Context) {}
 }
@@ -135,8 +150,9 @@ struct CallerState {
     /// Output of the last call, and how many bytes of it were sent.
     output: Vec<u8>,
     sent: usize,
-    /// The call that could not be answered yet.
+    /// The call that could not be answered yet, and when it can be at the latest.
     pending: Option<(Call, [u64; ARGS])>,
+    due: Option<Instant>,
 }
 
 impl Bus {
@@ -149,8 +165,10 @@ impl Bus {
         const { assert!(64 << 10 <= bus::Reply::MAX_PAYLOAD) };
         let bytes = RING_AT + ring_entries * (Request::BYTES + bus::Reply::BYTES) + slots * port_bytes(payload);
         let (shared, stop) = (device.share(bytes)?, device.allocate(WORD)?);
-        let (deadline, interrupt, stopped) = (None, None, AtomicBool::new(false));
-        Ok(Self { shared, stop, ring_entries, payload, deadline, interrupt, stopped, state: Mutex::default() })
+        let (deadline, interrupt, stopped, state) = (None, None, AtomicBool::new(false), Mutex::default());
+        let bell = device.bell();
+        let watch = Watch::new(move || bell.ring());
+        Ok(Self { shared, stop, ring_entries, payload, deadline, interrupt, stopped, watch, state })
     }
 
     // What the slots' headers contain of the bus.
@@ -217,6 +235,7 @@ impl Bus {
         // Every entry must be taken out of the ring, even that of an instance that has been stopped since.
         self.service();
         let mut state = self.lock();
+        self.stir(&mut state);
         state.waiting.clear();
         let calls = std::mem::take(&mut state.calls);
         let (touched, quiet) = (std::mem::take(&mut state.touched), state.quiet.take());
@@ -252,31 +271,94 @@ impl Bus {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    /// Answers all calls that can be answered. Returns whether there were any.
+    /// Returns when the waiting calls are retried next, if the bus rests.
+    pub fn rests_until(&self) -> Option<Instant> {
+        self.state.try_lock()?.rests_until
+    }
+
+    /// Ends the rest.
+    fn stir(&self, state: &mut State) {
+        (state.calm_since, state.rests_until) = (None, None);
+        self.watch.disarm();
+    }
+
+    /// No call could be answered. If that has been so for a while, the bus rests.
+    fn calm(&self, state: &mut State, now: Instant) {
+        let calm = now - *state.calm_since.get_or_insert(now);
+        if calm < CALM || state.waiting.len() > MAX_WATCHED {
+            return;
+        }
+        if state.rests_until.is_none() {
+            // Something may have become ready before the watch looked.
+            state.rests_until = self.arm(state).then_some(now);
+            return;
+        }
+        let State { waiting, lanes, .. } = state;
+        let due = waiting.iter().filter_map(|slot| lanes[*slot as usize].as_ref()?.due).min();
+        let latest = now + (calm / 4).min(MAX_REST);
+        state.rests_until = Some(due.map_or(latest, |due| due.min(latest)));
+    }
+
+    /// Leaves the sockets of all calls that wait to the watch.
+    fn arm(&self, state: &mut State) -> bool {
+        let State { waiting, lanes, quiet, .. } = state;
+        let mut awaited = Vec::new();
+        for slot in waiting {
+            let Some(lane) = &mut lanes[*slot as usize] else { continue };
+            let Some((call, words)) = lane.pending else { continue };
+            let words = &words[..count_words(call)];
+            match (&mut lane.context, &quiet) {
+                (Some(context), _) => context.awaited(call, words, &lane.input, &mut awaited),
+                (None, Some(quiet)) => quiet.awaited(*slot, call, words, &lane.input, &mut awaited),
+                (None, None) => {}
+            }
+        }
+        self.watch.arm(&awaited)
+    }
+
+    /// Answers all calls that can be answered. Returns whether there were any, or something else to notice.
     pub fn service(&self) -> bool {
         let is_asked = self.interrupt.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed));
+        let mut busy = false;
         if (is_asked || self.deadline.is_some_and(|deadline| Instant::now() >= deadline))
             && !self.stopped.swap(true, Ordering::Relaxed)
-            && let Err(error) = self.set_stop(true)
         {
-            tracing::warn!("cannot stop the running instances: {error}");
-        }
-        let Some(mut state) = self.state.try_lock() else { return false };
-        let state = &mut *state;
-        let mut busy = false;
-        while self.take_entries(state) {
+            if let Err(error) = self.set_stop(true) {
+                tracing::warn!("cannot stop the running instances: {error}");
+            }
+            // Instances that wait look at the stop word.
             busy = true;
+        }
+        let Some(mut state) = self.state.try_lock() else { return busy };
+        let state = &mut *state;
+        let mut is_stirred = self.watch.has_rung();
+        while self.take_entries(state) {
+            (busy, is_stirred) = (true, true);
             match state.ready.len() {
                 ..MAX_SERIAL_CALLS => self.answer(state),
                 _ => self.answer_many(state),
             }
         }
-        let is_due = |at: Instant| Instant::now() >= at;
-        if !state.waiting.is_empty() && (state.waiting.len() < FEW_WAITING || state.retry_at.is_none_or(is_due)) {
-            let began = Instant::now();
-            busy |= self.retry(state);
+        if is_stirred {
+            self.stir(state);
+        }
+        if state.waiting.is_empty() {
+            return busy;
+        }
+        let began = Instant::now();
+        let is_due = match state.rests_until {
+            Some(at) => began >= at,
+            None => state.waiting.len() < FEW_WAITING || state.retry_at.is_none_or(|at| began >= at),
+        };
+        if is_due {
+            let answers = self.retry(state);
+            busy |= answers;
             let now = Instant::now();
             state.retry_at = now.checked_add((now - began) * RETRY_PAUSE);
+            match answers {
+                true => self.stir(state),
+                false => self.calm(state, now),
+            }
         }
         busy
     }
@@ -436,7 +518,7 @@ impl Bus {
         };
         if let Reply::Again { at } = answer {
             tracing::trace!(slot, call = call.function().name, ?at, "put aside");
-            lane.pending = Some((call, words));
+            (lane.pending, lane.due) = (Some((call, words)), at);
             return;
         }
         empty(&mut lane.input);

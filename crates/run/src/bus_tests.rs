@@ -121,3 +121,52 @@ fn a_slot_that_is_none_and_a_call_that_is_none_harm_nobody() {
     assert_eq!(device.reply(2, 1).status, 0);
     assert_eq!(device.bus.end().1, 1);
 }
+
+/// Instances with a socket, and how often their calls were tried.
+struct Counted(Mutex<Option<std::os::unix::net::UnixStream>>, AtomicU64);
+
+impl BatchHost for Counted {
+    fn heard(&self, _: u32) {}
+    fn context(&self, _: u32) -> Option<Context> {
+        let mut builder = Builder::new();
+        builder.preopen_socket(self.0.lock().take().unwrap()).unwrap();
+        Some(builder.build(Stdio::null()))
+    }
+    fn answered(&self, _: u32, _: Call, _: &[u64], _: &[u8], _: &mut Out) -> Answered {
+        self.1.fetch_add(1, Ordering::SeqCst);
+        Answered::Never
+    }
+}
+
+#[test]
+fn a_bus_that_rests_asks_now_and_then_and_answers_when_it_is_rung() {
+    use std::io::Write;
+    let (mut ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+    let host = Arc::new(Counted(Mutex::new(Some(theirs)), AtomicU64::new(0)));
+    let mut device = Device::new(1);
+    device.bus.begin(Callers::Batch(1, host.clone()), None).unwrap();
+    assert_eq!(device.bus.rests_until(), None);
+    // The socket is descriptor 3.
+    device.send(Request { slot: 0, op: Call::fd_read as u16, args: [3, 100] });
+    assert!(device.bus.service());
+    let began = Instant::now();
+    while device.bus.rests_until().is_none() {
+        assert!(!device.bus.service());
+        assert!(began.elapsed() < Duration::from_secs(60), "it never rests");
+    }
+    let (before, began) = (host.1.load(Ordering::SeqCst), Instant::now());
+    let mut asked = 0u64;
+    while began.elapsed() < Duration::from_millis(200) {
+        assert!(!device.bus.service());
+        asked += 1;
+    }
+    let tries = host.1.load(Ordering::SeqCst) - before;
+    assert!(tries < 60 && tries * 10 < asked, "{tries} tries of {asked}");
+    ours.write_all(b"hey").unwrap();
+    let began = Instant::now();
+    while !device.bus.service() {
+        assert!(began.elapsed() < Duration::from_secs(60), "nobody answers");
+    }
+    assert_eq!(device.reply(0, 1).status & bus::Reply::ERRNO, 0);
+    assert_eq!(device.bus.rests_until(), None);
+}

@@ -7,7 +7,7 @@ use gpu_run_abi::launch::{self, Ending};
 use gpu_run_abi::layout::{GUARD, WARP, WORD, field};
 use gpu_run_abi::{Header, Launch, Layout};
 use gpu_run_compiler::{Compiled, Error, NotedCalls, Program, stack_limit};
-use gpu_run_device::{Arg, Buffer, Device, Error as DeviceError, Grid, Module, Rows, Shared};
+use gpu_run_device::{Arg, Buffer, Device, Error as DeviceError, Grid, Module, Rows, Serve, Shared};
 use gpu_run_wasi::Context;
 use gpu_run_wasm::{ENDINGS, FRESH, KERNEL, START, THREADS, words};
 use parking_lot::Mutex;
@@ -89,6 +89,23 @@ impl Run {
     /// Fresh instances that call the entry function.
     pub fn fresh(selector: u32, deadline: Option<Instant>) -> Self {
         Self { selector, fresh: true, start: true, deadline }
+    }
+}
+
+/// A bus, and when it was first asked: before, the launch may have waited for other launches.
+struct Serving<'s> {
+    bus: &'s Bus,
+    began: &'s OnceLock<Instant>,
+}
+
+impl Serve for Serving<'_> {
+    fn serve(&self) -> bool {
+        self.began.get_or_init(Instant::now);
+        self.bus.service()
+    }
+
+    fn rests_until(&self) -> Option<Instant> {
+        self.bus.rests_until()
     }
 }
 
@@ -282,11 +299,7 @@ impl Slots {
         buffers: &LaunchBuffers,
     ) -> (u32, Duration, Result<(), DeviceError>) {
         let (bus, began) = (&self.bus, OnceLock::new());
-        let serve = || {
-            // Before the first call, the launch may have waited for other launches.
-            began.get_or_init(Instant::now);
-            bus.service()
-        };
+        let serve = Serving { bus, began: &began };
         let mut stack_bytes = self.stack_bytes;
         let result = loop {
             let args = [

@@ -18,7 +18,7 @@ use gpu_run_abi::threads::{BUCKETS, Bucket, LANES, Mailbox, RECORD_BYTES, Record
 use gpu_run_abi::{Launch, TrapCode};
 use gpu_run_compiler::{Compiled, Error, Program, Trap, Value};
 use gpu_run_device::{Buffer, Grid};
-use gpu_run_wasi::{Context, Out, Waiting};
+use gpu_run_wasi::{Awaited, Context, Out, Waiting};
 use gpu_run_wasm::{THREADS, words};
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -411,5 +411,9 @@ impl BatchHost for SharedContext {
         let reply = context.call_of(&mut own, call, words, input, out);
         waiting.extend(own.map(|own| (slot, own)));
         Answered::Was(reply)
+    }
+
+    fn awaited(&self, _: u32, call: Call, words: &[u64], input: &[u8], awaited: &mut Vec<Awaited>) {
+        self.0.lock().context.awaited(call, words, input, awaited);
     }
 }

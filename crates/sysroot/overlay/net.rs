@@ -503,10 +503,22 @@ impl Iterator for LookupHost {
     }
 }
 
+/// No file is missing: the name has no address.
+fn not_found(error: io::Error) -> io::Error {
+    const NOENT: i32 = 44;
+    match error.raw_os_error() {
+        Some(NOENT) => io::const_error!(
+            io::ErrorKind::Uncategorized,
+            "failed to lookup address information: the host found no address for this name",
+        ),
+        _ => error,
+    }
+}
+
 pub fn lookup_host(host: &str, port: u16) -> io::Result<LookupHost> {
     /// More addresses than any host has.
     const MOST: usize = 64;
-    let reply = gpu_run::ask(ask::LOOK_UP, [&port.to_le_bytes(), host.as_bytes()])?;
+    let reply = gpu_run::ask(ask::LOOK_UP, [&port.to_le_bytes(), host.as_bytes()]).map_err(not_found)?;
     let mut bytes = [0; MOST * ADDRESS_BYTES];
     let count = gpu_run::fetch_about(reply, fetch::REPLY, 0, &mut bytes, &mut [])?;
     let (addresses, _) = bytes[..count.min(MOST * ADDRESS_BYTES)].as_chunks();

@@ -154,8 +154,7 @@ impl<'a> Ask<'a> {
     /// An unknown operation is `nosys`, a request of the wrong form `inval`.
     pub(crate) fn decode(offset: u64, input: &'a [u8]) -> Result<Self> {
         let (operation, argument, fd) = parts(offset);
-        let takes_argument =
-            matches!(operation, ask::SET_OPTION | ask::MULTICAST | ask::LOCK | ask::SET_PERMISSIONS);
+        let takes_argument = matches!(operation, ask::SET_OPTION | ask::MULTICAST | ask::LOCK | ask::SET_PERMISSIONS);
         let mut bytes = Bytes(input);
         let request = match operation {
             ask::TCP_CONNECT => {

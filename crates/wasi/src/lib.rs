@@ -38,6 +38,7 @@ mod process;
 mod socket;
 pub mod stdio;
 mod trace;
+mod watch;
 
 use std::fmt;
 use std::sync::Arc;
@@ -51,9 +52,10 @@ pub use errno::Errno;
 pub use net::NetRule;
 pub use process::{Child, Ended, LastWords, OWN_PROGRAM, Order, Programs, Wanted};
 pub use stdio::Stdio;
+pub use watch::{Awaited, Watch};
 
 use builder::Strings;
-use descriptor::Table;
+use descriptor::{Descriptor, Table};
 use encode::{Result, Stop, check_input, exactly};
 use extension::{Ask, Fetch, is_extension};
 use file::Times;
@@ -132,6 +134,7 @@ impl Context {
     /// Performs a call. `words` and `input` are as [`gpu_run_abi::hostcall`] describes them. `out` is cleared first.
     pub fn call(&mut self, call: Call, words: &[u64], input: &[u8], out: &mut Out) -> Reply {
         out.clear();
+        let is_heard = watch::is_anybody_resting() && self.is_heard_by_others(call, words);
         let result = match self.dispatch(call, words, input, out) {
             // It waits for a socket, perhaps not for ever.
             Err(Stop::Again(None)) => Err(self.net.time_out(&mut self.table, call, words, &mut self.since)),
@@ -153,11 +156,35 @@ impl Context {
         if reply != Reply::Done(Errno::Success) {
             out.clear();
         }
+        if is_heard && !matches!(reply, Reply::Again { .. }) {
+            watch::ring_all();
+        }
         if let Some(trace) = &self.trace {
             trace.call(call, words, input, reply, out);
         }
         tracing::trace!(call = call.function().name, ?words, input = input.len(), ?reply, output = out.bytes.len());
         reply
+    }
+
+    /// Returns whether others may wait for what this call does: they have the other end of a pipe, or started this guest.
+    fn is_heard_by_others(&mut self, call: Call, words: &[u64]) -> bool {
+        match (call, words) {
+            (Call::proc_exit, _) => true,
+            // What is renumbered closes the second one.
+            (Call::fd_read | Call::fd_write | Call::fd_close, [fd, ..]) | (Call::fd_renumber, [_, fd]) => {
+                matches!(self.table.get(*fd), Ok(Descriptor::Pipe(_)))
+            }
+            _ => false,
+        }
+    }
+
+    /// Adds the sockets that a call waits for, one that was answered with [`Reply::Again`].
+    pub fn awaited(&mut self, call: Call, words: &[u64], input: &[u8], awaited: &mut Vec<Awaited>) {
+        match (call, net::waits_for(call, words)) {
+            (Call::poll_oneoff, _) => poll::awaited(&mut self.table, input, awaited),
+            (_, Some((fd, reads))) => awaited.extend(self.table.socket(fd).ok().map(|socket| socket.awaited(reads))),
+            _ => {}
+        }
     }
 
     fn dispatch(&mut self, call: Call, words: &[u64], input: &[u8], out: &mut Out) -> Result {

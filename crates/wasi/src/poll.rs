@@ -13,6 +13,7 @@ use crate::clock;
 use crate::descriptor::{Descriptor, Table};
 use crate::encode::{Out, Result, Stop, flags};
 use crate::stdio::is_ready;
+use crate::watch::Awaited;
 
 const SUBSCRIPTION: usize = 48;
 const EVENT: usize = 32;
@@ -58,6 +59,18 @@ pub(crate) fn oneoff(
     }
     out.bytes[..4].copy_from_slice(&count.to_le_bytes());
     Ok(())
+}
+
+/// Adds the sockets among the subscriptions.
+pub(crate) fn awaited(table: &mut Table, subscriptions: &[u8], awaited: &mut Vec<Awaited>) {
+    for bytes in subscriptions.as_chunks::<SUBSCRIPTION>().0 {
+        let (fd, reads) = match Subscription::decode(bytes).map(|subscription| subscription.to) {
+            Ok(Subject::Read(fd)) => (fd, true),
+            Ok(Subject::Write(fd)) => (fd, false),
+            _ => continue,
+        };
+        awaited.extend(table.socket(fd).ok().map(|socket| socket.awaited(reads)));
+    }
 }
 
 struct Subscription {

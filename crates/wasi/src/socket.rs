@@ -23,6 +23,7 @@ use crate::encode::{Filetype, Out, Result, fdflags, flags, would_block};
 use crate::extension::duration;
 use crate::net::{Policy, Ticket};
 use crate::stdio::is_ready;
+use crate::watch::Awaited;
 
 const PEEK: u64 = 1;
 const WAITALL: u64 = 2;
@@ -110,6 +111,10 @@ impl Socket {
         }
         // What a stranger sent is no reason to read. An error is.
         !matches!(self.next_datagram(&mut [], RecvFlags::DONTWAIT | RecvFlags::PEEK), Err(Os::AGAIN))
+    }
+
+    pub(crate) fn awaited(&self, reads: bool) -> Awaited {
+        Awaited { fd: self.fd.clone(), reads }
     }
 
     pub(crate) fn writable(&self) -> bool {

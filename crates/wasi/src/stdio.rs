@@ -16,6 +16,8 @@ use std::sync::{Arc, OnceLock};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, fstat};
 
+use crate::watch;
+
 /// Where an instance's standard input comes from.
 pub trait Input: Send {
     /// Reads what is available, at most `buffer`. `Ok(0)` is the end. [`io::ErrorKind::WouldBlock`] means that nothing
@@ -239,6 +241,8 @@ impl PipeShared {
                 Ok(count) => {
                     bytes.truncate(count);
                     state.bytes = bytes;
+                    drop(state);
+                    watch::ring_all();
                     continue;
                 }
                 Err(rustix::io::Errno::AGAIN) => {
@@ -250,6 +254,8 @@ impl PipeShared {
                 }
                 Err(error) => state.ended = Some(Some(error)),
             }
+            drop(state);
+            watch::ring_all();
             return;
         }
     }

@@ -21,7 +21,7 @@ pub(crate) struct LaunchArgs {
     #[arg(long = "dir-ro", value_name = "HOST[::GUEST]", value_parser = read_only_folder)]
     pub(crate) dirs_read_only: Vec<Preopen>,
 
-    /// Lets the guest use the network: `connect=HOST:PORT` to connect, `listen=ADDRESS:PORT` to be connected to, with `*` for all; repeatable [default: none]
+    /// Lets the guest use the network: `connect=HOST:PORT` to connect, `listen=ADDRESS:PORT` to accept connections and datagrams there; `*` stands for any host, address or port; repeatable [default: none]
     #[arg(long = "net", value_name = "RULE")]
     pub(crate) net: Vec<NetRule>,
 

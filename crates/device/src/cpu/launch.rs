@@ -8,7 +8,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub(super) struct Launch {
     /// Keeps the code mapped, and compiles more of it.
@@ -31,6 +31,8 @@ pub(super) struct Launch {
     /// Counts events that a sleeping thread may have waited for.
     pub(super) epoch: AtomicU32,
     parked: AtomicU32,
+    /// How many workers run threads, or look for something to do again and again.
+    awake: AtomicU32,
     stopped: AtomicBool,
     state: Mutex<State>,
     changed: Condvar,
@@ -71,6 +73,7 @@ impl Launch {
             awaited: AtomicU32::new(helpers),
             epoch: AtomicU32::new(0),
             parked: AtomicU32::new(0),
+            awake: AtomicU32::new(0),
             stopped: AtomicBool::new(false),
             state: Mutex::default(),
             changed: Condvar::new(),
@@ -114,7 +117,7 @@ impl Launch {
     /// Lets the host answer. Returns whether the host had something to do.
     #[inline]
     pub(super) fn serve(&self) -> bool {
-        let served = (self.service)();
+        let served = self.service.serve();
         if served {
             self.epoch.fetch_add(1, Ordering::SeqCst);
             if self.parked.load(Ordering::SeqCst) != 0 {
@@ -123,6 +126,53 @@ impl Launch {
             }
         }
         served
+    }
+
+    /// Returns until when the service rests, see [`crate::Serve::rests_until`].
+    pub(super) fn rests_until(&self) -> Option<Instant> {
+        self.service.rests_until()
+    }
+
+    /// Whether nobody runs, and the service rests.
+    pub(super) fn is_resting(&self) -> bool {
+        self.awake.load(Ordering::Relaxed) == 0
+    }
+
+    pub(super) fn worker_begins(&self) {
+        self.awake.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn worker_ends(&self) {
+        self.awake.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// A worker that waits does so in `wait`; while the service rests, the watch rests, too.
+    pub(super) fn rest<T>(&self, rests: bool, wait: impl FnOnce() -> T) -> T {
+        self.awake.fetch_sub(rests.into(), Ordering::Relaxed);
+        let result = wait();
+        self.awake.fetch_add(rests.into(), Ordering::Relaxed);
+        result
+    }
+
+    /// The service has something to do.
+    pub(super) fn ring(&self) {
+        match &self.together {
+            Some(together) => together.ring(),
+            None => {
+                self.epoch.fetch_add(1, Ordering::SeqCst);
+                if self.parked.load(Ordering::SeqCst) != 0 {
+                    drop(self.state());
+                    self.changed.notify_all();
+                }
+            }
+        }
+    }
+
+    /// The watch has answered something.
+    pub(super) fn answered(&self) {
+        if let Some(together) = &self.together {
+            together.ring();
+        }
     }
 
     /// Sleeps until an event after epoch `seen`, or until the time is over.

@@ -32,7 +32,8 @@ mod workgroup;
 
 use crate::fault::{self, Lost};
 use crate::{
-    Arg, Buffer, CodeOptions, CodeTarget, Device, Error, Grid, Module, Properties, Queue, Result, Service, Shared, Tray,
+    Arg, Bell, Buffer, CodeOptions, CodeTarget, Device, Error, Grid, Module, Properties, Queue, Result, Service,
+    Shared, Tray,
 };
 use compile::{Kernel, Object, Program};
 use launch::Launch;
@@ -120,6 +121,11 @@ struct Cpu {
 impl Device for Cpu {
     fn properties(&self) -> &Properties {
         &self.properties
+    }
+
+    fn bell(&self) -> Bell {
+        let pool = Arc::downgrade(&self.pool);
+        Bell::new(move || _ = pool.upgrade().inspect(|pool| pool.ring()))
     }
 
     /// As much as a process can address, because memory costs nothing until it is touched.

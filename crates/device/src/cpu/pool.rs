@@ -14,6 +14,8 @@ use std::time::Duration;
 
 /// How often the watch serves.
 const TICK: Duration = Duration::from_millis(3);
+/// And while the services of all launches rest.
+const REST_TICK: Duration = Duration::from_millis(20);
 /// Stack of a worker: it compiles functions that are called for the first time. Set here, because the usual size is the
 /// user's to set (`RUST_MIN_STACK`), for programs with threads.
 const STACK_BYTES: usize = 2 << 20;
@@ -117,6 +119,12 @@ impl Pool {
         }
     }
 
+    /// Has the workers of all launches call their services now.
+    pub(super) fn ring(&self) {
+        let launches = lock(&self.inner.watched).launches.clone();
+        launches.iter().for_each(|launch| launch.ring());
+    }
+
     fn unwatch(&self, launch: &Arc<Launch>) {
         lock(&self.inner.watched).launches.retain(|l| !Arc::ptr_eq(l, launch));
     }
@@ -185,13 +193,17 @@ fn tick(inner: &Inner) {
             watched.waiting = false;
             continue;
         }
-        watched = inner.watch.wait_timeout(watched, TICK).unwrap_or_else(|e| e.into_inner()).0;
+        let rests = quiet == 0 && watched.launches.iter().all(|launch| launch.is_resting());
+        let time = if rests { REST_TICK } else { TICK };
+        watched = inner.watch.wait_timeout(watched, time).unwrap_or_else(|e| e.into_inner()).0;
         let launches = watched.launches.clone();
         drop(watched);
         for launch in launches {
             if launch.enter() {
-                if let Err(payload) = catch_unwind(AssertUnwindSafe(|| launch.serve())) {
-                    launch.panicked(payload);
+                match catch_unwind(AssertUnwindSafe(|| launch.serve())) {
+                    Ok(true) => launch.answered(),
+                    Ok(false) => {}
+                    Err(payload) => launch.panicked(payload),
                 }
                 launch.leave();
             }

@@ -31,6 +31,8 @@ const SPIN_UNTIL: Duration = Duration::from_micros(50);
 const YIELD_UNTIL: Duration = Duration::from_micros(200);
 /// The longest pause, as long as a check costs little.
 const MAX_SLEEP: Duration = Duration::from_millis(1);
+/// The longest pause while the service rests.
+pub(super) const MAX_REST: Duration = Duration::from_millis(20);
 /// Idle time after which a worker no longer leaves workgroups to helpers that have not come.
 const LEAVES_WORKGROUPS_UNTIL: Duration = Duration::from_millis(2);
 
@@ -47,9 +49,15 @@ const STACKS_AHEAD: usize = 4;
 
 /// Runs workgroups until there are no more.
 pub(super) fn work(launch: &Launch, stacks: &Stacks, resident_threads: u32) {
-    if let Some(together) = &launch.together {
-        return together::work(launch, together, stacks);
+    launch.worker_begins();
+    match &launch.together {
+        Some(together) => together::work(launch, together, stacks),
+        None => work_apart(launch, stacks, resident_threads),
     }
+    launch.worker_ends();
+}
+
+fn work_apart(launch: &Launch, stacks: &Stacks, resident_threads: u32) {
     let now = Instant::now();
     let mut worker = Worker {
         launch,
@@ -65,7 +73,7 @@ pub(super) fn work(launch: &Launch, stacks: &Stacks, resident_threads: u32) {
         released: Vec::new(),
         room: resident_threads,
         seen: launch.epoch.load(Ordering::SeqCst),
-        idle: Idle { since: None, looked: now, resumed: 0 },
+        idle: Idle { since: None, looked: now, resumed: 0, served: Duration::ZERO },
     };
     if let Err(error) = worker.run() {
         launch.fail(error);
@@ -108,9 +116,10 @@ struct Sleeper {
 struct Idle {
     /// When all threads first slept since something happened.
     since: Option<Instant>,
-    /// When the worker last waited, and how many threads it has resumed since.
+    /// When the worker last waited, how many threads it has resumed since, and how long the service took meanwhile.
     looked: Instant,
     resumed: u32,
+    served: Duration,
 }
 
 impl Worker<'_> {
@@ -153,7 +162,10 @@ impl Worker<'_> {
         if self.sleeping.is_empty() {
             return false;
         }
+        // While there was something to do, nobody wants to know.
+        let began = self.idle.since.map(|_| Instant::now());
         let served = self.launch.serve();
+        self.idle.served += began.map_or(Duration::ZERO, |began| began.elapsed());
         let epoch = self.launch.epoch.load(Ordering::SeqCst);
         let happened = served || epoch != self.seen;
         self.seen = epoch;
@@ -307,7 +319,8 @@ impl Worker<'_> {
             return false;
         }
         let mut now = Instant::now();
-        let round = now - self.idle.looked;
+        // How long the service took to find out that there is nothing to do says nothing about the threads.
+        let round = (now - self.idle.looked).saturating_sub(self.idle.served);
         // Threads that only check for their answer take far less time than this, so these did something.
         if round > Duration::from_micros(20 + self.idle.resumed as u64) {
             self.idle.since = None;
@@ -317,7 +330,9 @@ impl Worker<'_> {
             // Threads of a `whole` launch also wait for each other across workers: pauses that grow with the other
             // workers' pauses would add up.
             let longest = if self.launch.whole { MAX_SLEEP } else { MAX_SLEEP.max(round * 20) };
-            self.launch.park(self.seen, (idle / 4).min(longest));
+            let rest = self.launch.rests_until();
+            let longest = rest.map_or(longest, |at| at.saturating_duration_since(now).min(MAX_REST));
+            self.launch.rest(rest.is_some(), || self.launch.park(self.seen, (idle / 4).min(longest)));
             now = Instant::now();
         } else if idle > SPIN_UNTIL {
             std::thread::yield_now();
@@ -326,6 +341,7 @@ impl Worker<'_> {
         }
         self.idle.looked = now;
         self.idle.resumed = 0;
+        self.idle.served = Duration::ZERO;
         self.wake_due(now);
         true
     }

@@ -14,11 +14,12 @@
 use super::context::Pause;
 use super::fiber::{Fiber, Identity};
 use super::launch::Launch;
+use super::schedule::MAX_REST;
 use super::stack::Stacks;
 use crate::{Error, Grid, Result};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -33,7 +34,7 @@ const START_EVERY: u32 = 4;
 /// A thread that sleeps this long, in nanoseconds, has looked in vain many times: it sleeps longer still, since an answer wakes it. It
 /// only looks now and then whether the host has stopped it.
 const LONG_NAP: u32 = 100_000;
-const NAP_FACTOR: u32 = 16;
+const NAP_FACTOR: u32 = 400;
 /// How long a thread runs on that gives way when no other is ready: the time of a thread that sleeps may be over meanwhile.
 const MAX_ALONE: Duration = Duration::from_micros(100);
 /// Waiting longer than this is waiting for ever: 100 years.
@@ -48,6 +49,8 @@ pub(super) struct Together {
     /// started.
     ready: AtomicUsize,
     changed: Condvar,
+    /// Counts how often the service had something to do when nobody asked it.
+    rings: AtomicU32,
     /// The shared memory of each workgroup. Its threads may run at the same time; each uses words of its own, because threads of
     /// this device do not share warps (`print/hot.rs` and `print/step.rs` in the crate `gpu-run-ptx`).
     shared: Vec<AtomicU64>,
@@ -69,6 +72,8 @@ struct State {
     ends: HashSet<u64>,
     /// The threads in `nanosleep`.
     sleeping: Vec<(Instant, Thread)>,
+    /// The launch's epoch when they last looked.
+    seen: u32,
     /// The workers that wait for a thread to become ready.
     idle: u32,
     turns: u32,
@@ -94,7 +99,15 @@ impl Together {
         let shared_words = shared_bytes.div_ceil(size_of::<u64>());
         let shared = std::iter::repeat_with(AtomicU64::default).take(shared_words * grid.workgroups as usize).collect();
         let ready = AtomicUsize::new(threads as usize);
-        Self { threads, state: Mutex::new(state), ready, changed: Condvar::new(), shared, shared_words }
+        Self {
+            threads,
+            state: Mutex::new(state),
+            ready,
+            changed: Condvar::new(),
+            rings: AtomicU32::new(0),
+            shared,
+            shared_words,
+        }
     }
 
     /// Returns the address of a workgroup's shared memory.
@@ -135,6 +148,16 @@ impl Together {
                     self.push(&mut state, awaiting.thread);
                 }
             }
+        }
+    }
+
+    /// The service has something to do, or has done something when no worker asked it.
+    pub(super) fn ring(&self) {
+        self.rings.fetch_add(1, Ordering::SeqCst);
+        let state = self.state();
+        if state.idle != 0 {
+            drop(state);
+            self.changed.notify_all();
         }
     }
 
@@ -275,11 +298,13 @@ fn resume(launch: &Launch, together: &Together, stacks: &Stacks, mut thread: Thr
             Some(Pause::Sleep(nanoseconds)) => {
                 let answered = launch.serve();
                 let mut state = together.state();
+                let epoch = launch.epoch.load(Ordering::SeqCst);
                 if answered {
+                    state.seen = epoch;
                     together.wake_sleeping(&mut state);
                 }
                 // Since the thread looked, any worker may have fetched its answer.
-                if launch.epoch.load(Ordering::SeqCst) != seen {
+                if epoch != seen {
                     together.put_back(&mut state, thread);
                     return Ok(true);
                 }
@@ -317,11 +342,16 @@ fn pause<'t>(
     idle_since: &mut Instant,
 ) {
     let for_host = !state.sleeping.is_empty();
+    let rings = together.rings.load(Ordering::SeqCst);
+    let mut rest = None;
     if for_host {
         drop(state);
         let answered = launch.serve();
+        rest = launch.rests_until();
         state = together.state();
-        if answered {
+        let epoch = launch.epoch.load(Ordering::SeqCst);
+        // Perhaps the watch has answered.
+        if answered || epoch != std::mem::replace(&mut state.seen, epoch) {
             return together.wake_sleeping(&mut state);
         }
     }
@@ -339,10 +369,18 @@ fn pause<'t>(
     if !state.ready.is_empty() || state.live == 0 || launch.stopped() {
         return;
     }
-    let longest = if for_host { (idle / 4).min(HOST_PAUSE) } else { MAX_PAUSE };
-    let until_due = next_due.map_or(longest, |at| at.saturating_duration_since(Instant::now()));
+    if together.rings.load(Ordering::SeqCst) != rings {
+        return;
+    }
+    let now = Instant::now();
+    let longest = match rest {
+        _ if !for_host => MAX_PAUSE,
+        Some(at) => (idle / 4).min(at.saturating_duration_since(now)).min(MAX_REST),
+        None => (idle / 4).min(HOST_PAUSE),
+    };
+    let until_due = next_due.map_or(longest, |at| at.saturating_duration_since(now));
     state.idle += 1;
-    let (mut state, _) =
-        together.changed.wait_timeout(state, until_due.min(longest)).unwrap_or_else(|e| e.into_inner());
+    let wait = || together.changed.wait_timeout(state, until_due.min(longest)).unwrap_or_else(|e| e.into_inner());
+    let (mut state, _) = launch.rest(rest.is_some() || !for_host, wait);
     state.idle -= 1;
 }

@@ -274,7 +274,7 @@ fn wait(stream: &mut Stream<'_>, service: Service<'_>) -> Result<()> {
     let (mut active, mut asked) = (now, None);
     loop {
         let mut rounds = 0;
-        while rounds < BUSY_ROUNDS && service() {
+        while rounds < BUSY_ROUNDS && service.serve() {
             rounds += 1;
         }
         now = Instant::now();
@@ -286,7 +286,7 @@ fn wait(stream: &mut Stream<'_>, service: Service<'_>) -> Result<()> {
             asked = Some(now);
             if stream.is_done()? {
                 // The kernel may have made its last requests since the last round of service.
-                service();
+                service.serve();
                 return Ok(());
             }
         }

@@ -8,8 +8,8 @@ use std::sync::{Arc, LazyLock, Weak};
 
 use parking_lot::Mutex;
 
-use crate::Errno;
 use crate::encode::Result;
+use crate::{Errno, watch};
 
 /// The most look-ups of the process at once. Others wait for their turn, in the order in which they were asked for.
 const MAX_THREADS: usize = 256;
@@ -82,6 +82,7 @@ impl Resolver {
             // The instance may have ended meanwhile.
             if job.wanted.strong_count() > 0 {
                 _ = job.sender.send((self.resolve)(&job.name, job.port));
+                watch::ring_all();
             }
             let mut threads = self.threads.lock();
             next = threads.waiting.pop_front();

@@ -68,7 +68,10 @@ enum Work {
     Connect(OwnedFd, Ticket),
     LookUp(LookUp),
     /// A look-up that waits for its turn.
-    LaterLookUp { name: String, port: u16 },
+    LaterLookUp {
+        name: String,
+        port: u16,
+    },
 }
 
 /// A place among the sockets that an instance has opened.
@@ -374,7 +377,7 @@ fn allowed_by(rule: &str) -> String {
 }
 
 /// Returns the descriptor that a call waits for, and whether to read from it.
-fn waits_for(call: Call, words: &[u64]) -> Option<(u64, bool)> {
+pub(crate) fn waits_for(call: Call, words: &[u64]) -> Option<(u64, bool)> {
     match (call, words) {
         (Call::fd_read | Call::sock_recv | Call::sock_accept, [fd, ..]) => Some((*fd, true)),
         (Call::fd_write | Call::sock_send, [fd, ..]) => Some((*fd, false)),

@@ -133,7 +133,9 @@ impl FromStr for NetRule {
             (Way::Connect, Host::Address(place)) if place.ip.is_unspecified() => {
                 Err(format!("{} is not a destination: `*` stands for every address; {FORMS}", place.ip))
             }
-            (Way::Connect, _) if port == Some(0) => Err(format!("port 0 is no destination; `*` stands for every port; {FORMS}")),
+            (Way::Connect, _) if port == Some(0) => {
+                Err(format!("port 0 is no destination; `*` stands for every port; {FORMS}"))
+            }
             _ => Ok(Self { way, host, port }),
         }
     }

@@ -33,7 +33,7 @@ const LOCK_SLEEP: i64 = 100;
 const NAP: i64 = 4_000;
 /// How often thread 0 looks at the host's stop word while it waits, in nanoseconds; it ends the program for all. Threads
 /// that all looked would fill the way to the host.
-const STOP_INTERVAL: i64 = 1_000_000;
+const STOP_INTERVAL: i64 = 20_000_000;
 
 /// (guest address, nanoseconds; negative means forever) -> how the wait ended
 pub(super) fn wait(code: &mut Code<'_>, _: &Env<'_>) {
