@@ -228,8 +228,8 @@ impl Reader {
         let mut style = widget.style;
         for word in words {
             let (property, value) = word.split_once('=').ok_or_else(|| format!("`{word}` is not PROPERTY=VALUE"))?;
-            if let Some((_, shift, mask, table)) = KEYWORDS.iter().find(|(known, ..)| *known == property) {
-                let keyword = find(table, value).ok_or_else(|| unknown(property, value, table))?;
+            if let Some(Keyword { shift, mask, values, .. }) = KEYWORDS.iter().find(|known| known.name == property) {
+                let keyword = find(values, value).ok_or_else(|| unknown(property, value, values))?;
                 style = style & !(mask << shift) | keyword << shift;
                 continue;
             }

@@ -63,16 +63,28 @@ pub(crate) const SHORT: [(&str, &[u32]); 3] = [
     ("margin", &[p::MARGIN_LEFT, p::MARGIN_TOP, p::MARGIN_RIGHT, p::MARGIN_BOTTOM]),
 ];
 
-/// Properties of style that are keywords: their places in the word of style, and what they can be.
-pub(crate) const KEYWORDS: [(&str, u32, u32, &[(&str, u32)]); 8] = [
-    ("direction", s::DIRECTION, 3, &DIRECTIONS),
-    ("wrap", s::WRAP, 3, &[("no", 0), ("yes", 1), ("reverse", 2)]),
-    ("align", s::ALIGN_ITEMS, 7, &ALIGNS),
-    ("self", s::ALIGN_SELF, 7, &ALIGNS),
-    ("content", s::ALIGN_CONTENT, 15, &CONTENTS),
-    ("justify", s::JUSTIFY, 15, &CONTENTS),
-    ("absolute", s::ABSOLUTE, 1, &SWITCH),
-    ("hidden", s::HIDDEN, 1, &SWITCH),
+/// A property of style that is a keyword: its place in the word of style, and what it can be.
+#[derive(Debug)]
+pub(crate) struct Keyword {
+    pub(crate) name: &'static str,
+    pub(crate) shift: u32,
+    pub(crate) mask: u32,
+    pub(crate) values: &'static [(&'static str, u32)],
+}
+
+const fn keyword(name: &'static str, shift: u32, mask: u32, values: &'static [(&'static str, u32)]) -> Keyword {
+    Keyword { name, shift, mask, values }
+}
+
+pub(crate) const KEYWORDS: [Keyword; 8] = [
+    keyword("direction", s::DIRECTION, 3, &DIRECTIONS),
+    keyword("wrap", s::WRAP, 3, &[("no", 0), ("yes", 1), ("reverse", 2)]),
+    keyword("align", s::ALIGN_ITEMS, 7, &ALIGNS),
+    keyword("self", s::ALIGN_SELF, 7, &ALIGNS),
+    keyword("content", s::ALIGN_CONTENT, 15, &CONTENTS),
+    keyword("justify", s::JUSTIFY, 15, &CONTENTS),
+    keyword("absolute", s::ABSOLUTE, 1, &SWITCH),
+    keyword("hidden", s::HIDDEN, 1, &SWITCH),
 ];
 
 const DIRECTIONS: [(&str, u32); 4] =
