@@ -14,8 +14,8 @@ use gpu_run_console::units::{count, show_duration};
 use gpu_run_device::Device;
 use gpu_run_run::{Loaded, Loader, ProcessInfo, ProcessSettings, ProcessState, ProcessStats, Processes, Source};
 use gpu_run_wasi::Ended;
-use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
