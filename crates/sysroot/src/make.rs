@@ -82,12 +82,14 @@ impl Sysroot {
         if self.has(target) {
             return Ok(());
         }
+        let libc = libc(rust, target)?;
         tell(Step::Starting);
         tracing::info!(target = target.name(), sysroot = %self.path.display(), "making a std");
         sweep_locked(&self.folder)?;
         // Always the same folder: its path is part of the names of the libraries, which the user's compiled programs refer to.
         let work = self.folder.join(format!("{WORK}{}-{}", self.name, target.name()));
-        let done = self.make_in(&work, &lock, rust, target, tell);
+        let done = copy(&libc, &work.join("lib/self-contained"));
+        let done = done.and_then(|()| self.make_in(&work, &lock, rust, target, tell));
         let _ = remove(&work);
         if done.is_ok() {
             self.remove_older();
@@ -98,10 +100,8 @@ impl Sysroot {
 
     fn make_in(&self, work: &Path, lock: &File, rust: &Rust, target: Target, tell: &dyn Fn(Step<'_>)) -> Result<()> {
         let (library, made) = (work.join("library"), work.join("lib"));
-        let libc = libc(rust, target)?;
         copy(&rust.sources, &library)?;
         overlay::lay_over(&library.join("std"), &rust.version)?;
-        copy(&libc, &made.join("self-contained"))?;
         build(work, lock, rust, target, self.panic, tell)?;
         let built = work.join("target").join(target.name()).join("release/deps");
         for entry in fs::read_dir(&built).map_err(at(&built))? {
@@ -208,8 +208,10 @@ fn build(work: &Path, lock: &File, rust: &Rust, target: Target, panic: Panic, te
     // As long as cargo has the lock's file, nobody else works in this folder, also if gpu-run is killed and cargo is not.
     let lock = lock.try_clone().map_err(at(work))?;
     cargo.stdin(lock).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
+    // From here on a signal is kept, and ends cargo when there is one.
+    let signals = Signals::new([SIGHUP, SIGINT, SIGTERM]).map_err(not_started)?;
     let mut child = cargo.spawn().map_err(not_started)?;
-    let stopper = Stopper::of(&child).map_err(not_started)?;
+    let stopper = Stopper::of(&child, signals);
     let (mut errors, mut all) = (String::new(), String::new());
     for line in child.stderr.take().into_iter().flat_map(|stderr| BufReader::new(stderr).split(b'\n')) {
         let line = String::from_utf8_lossy(&line.map_err(not_started)?).into_owned() + "\n";
@@ -251,9 +253,8 @@ struct Stopper {
 
 impl Stopper {
     /// The signals for gpu-run do not reach the child, whose process group is its own.
-    fn of(child: &Child) -> io::Result<Stopper> {
+    fn of(child: &Child, mut signals: Signals) -> Stopper {
         let group = Pid::from_child(child);
-        let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM])?;
         let (handle, stopped) = (signals.handle(), Arc::new(AtomicI32::new(0)));
         let noted = stopped.clone();
         let thread = std::thread::spawn(move || {
@@ -262,7 +263,7 @@ impl Stopper {
                 let _ = kill_process_group(group, Signal::TERM);
             }
         });
-        Ok(Stopper { signals: handle, stopped, thread })
+        Stopper { signals: handle, stopped, thread }
     }
 
     /// Leaves signals to the system again, and returns the one that came.

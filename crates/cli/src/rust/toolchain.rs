@@ -378,8 +378,8 @@ mod tests {
         assert_eq!(named(&["--sysroot"]).as_deref(), Some(""));
         assert_eq!(named(&["-Clink-arg=--sysroot=/a"]), None);
         assert_eq!(sysroot_flag(Path::new("/a b")).unwrap(), "--sysroot=/a b");
-        let no_text = std::os::unix::ffi::OsStringExt::from_vec(b"/a\xff".to_vec());
-        assert!(sysroot_flag(&PathBuf::from(OsString::from(no_text))).is_err());
+        let no_text = <OsString as std::os::unix::ffi::OsStringExt>::from_vec(b"/a\xff".to_vec());
+        assert!(sysroot_flag(Path::new(&no_text)).is_err());
     }
 
     #[test]
