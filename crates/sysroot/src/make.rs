@@ -305,6 +305,7 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
