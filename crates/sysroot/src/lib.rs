@@ -182,6 +182,7 @@ fn is_whole(libraries: &Path) -> bool {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

@@ -88,6 +88,7 @@ fn bytes(folder: &Path) -> u64 {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use crate::{Panic, Rust};

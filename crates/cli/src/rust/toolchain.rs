@@ -378,7 +378,7 @@ mod tests {
         assert_eq!(named(&["--sysroot"]).as_deref(), Some(""));
         assert_eq!(named(&["-Clink-arg=--sysroot=/a"]), None);
         assert_eq!(sysroot_flag(Path::new("/a b")).unwrap(), "--sysroot=/a b");
-        let no_text: OsString = std::os::unix::ffi::OsStringExt::from_vec(b"/a\xff".to_vec());
+        let no_text = <OsString as std::os::unix::ffi::OsStringExt>::from_vec(b"/a\xff".to_vec());
         assert!(sysroot_flag(Path::new(&no_text)).is_err());
     }
 
