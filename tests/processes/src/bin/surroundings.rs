@@ -31,7 +31,7 @@ fn main() {
     print!("{}", String::from_utf8_lossy(&nested.stdout));
     println!("{:?}", nested.status.code());
 
-    refused("a long argument", Command::new("tool").args(["echo", &"x".repeat(10 << 20)]));
+    refused("a long argument", Command::new("tool").args(["echo", &"x".repeat(3 << 19)]));
     refused("no name", &mut Command::new(""));
     refused("no folder", Command::new("tool").args(["echo"]).current_dir(""));
     std::fs::create_dir_all("folders/tool").expect("a folder");
