@@ -20,6 +20,7 @@ import os
 import re
 import selectors
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -31,6 +32,8 @@ ROOT = Path(__file__).resolve().parent.parent
 ME = Path(sys.argv[0]).name
 # A test that takes longer hangs. The slowest takes some ten seconds on cpu, on two busy cores.
 SECONDS_PER_TEST = 180
+# A native build that takes longer hangs.
+NATIVE_SECONDS = 900
 EXPECTS_PANIC = "expects a panic: Rust's test harness does not run it on WebAssembly"
 IGNORED = "ignored by its authors"
 CATCHES_PANIC = "catches a panic, and this build does not unwind"
@@ -74,10 +77,19 @@ def without_names(data):
     return bytes(out)
 
 
-def natively(file, source, environment):
-    # Without stderr: what a thread writes there may come between the name of a test and its result.
-    done = subprocess.run([file], cwd=source, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    return results_of(done.stdout.decode(errors="replace"))
+def natively(file, source, environment, left_out=()):
+    command = [file, *(part for test in left_out for part in ("--skip", test))]
+    # Without stderr: what a thread writes there may come between the name of a test and its result. A shell starts what it runs
+    # in the background without SIGINT, by which tests end processes.
+    silent = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    process = subprocess.Popen(command, cwd=source, env=environment, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), **silent)
+    try:
+        output, _ = process.communicate(timeout=NATIVE_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        output, _ = process.communicate()
+        sys.exit(f"{ME}: {file} takes longer than {NATIVE_SECONDS} s natively; it ended with: {output.decode(errors='replace')[-200:]}")
+    return results_of(output.decode(errors="replace"))
 
 
 # --- Running --------------------------------------------------------------------------------------------------------------
