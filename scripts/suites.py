@@ -108,20 +108,22 @@ def results_of(text):
 
 
 def watched(command):
-    """Runs a command; returns its output, and whether it was killed because it printed nothing for too long."""
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    output = b""
-    with selectors.DefaultSelector() as selector:
-        selector.register(process.stdout, selectors.EVENT_READ)
-        while selector.select(SECONDS_PER_TEST):
-            data = os.read(process.stdout.fileno(), 1 << 16)
-            if not data:
-                process.wait()
-                return output.decode(errors="replace"), False
-            output += data
-    process.kill()
-    process.wait()
-    return output.decode(errors="replace"), True
+    """Runs a command; returns its output, what it said on stderr, and whether it was killed because it printed nothing for too long."""
+    # Not together: what a thread says of its panic may come between the name of a test and its result.
+    with tempfile.TemporaryFile() as said:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=said)
+        output, hangs = b"", True
+        with selectors.DefaultSelector() as selector:
+            selector.register(process.stdout, selectors.EVENT_READ)
+            while hangs and selector.select(SECONDS_PER_TEST):
+                data = os.read(process.stdout.fileno(), 1 << 16)
+                hangs = bool(data)
+                output += data
+        if hangs:
+            process.kill()
+        process.wait()
+        said.seek(0)
+        return output.decode(errors="replace"), said.read().decode(errors="replace"), hangs
 
 
 def by_gpu_run(command, skip, with_ignored):
@@ -131,8 +133,8 @@ def by_gpu_run(command, skip, with_ignored):
         rest = ["--exact", *(["--include-ignored"] if with_ignored else [])]
         for test in [*skip, *results]:
             rest += ["--skip", test]
-        output, hangs = watched([*command, *rest])
-        log += output
+        output, said, hangs = watched([*command, *rest])
+        log += output + said
         found = results_of(output)
         for test in [test for test, result in found.items() if not result]:
             found[test] = "hangs" if hangs else "ends the program"

@@ -20,6 +20,7 @@ mod invoke;
 mod machine;
 mod map;
 mod picture;
+mod process_figures;
 mod processes;
 mod program;
 mod program_cache;

@@ -1,6 +1,6 @@
 //! What a program with threads or with processes publishes for `gpu-run top`, while it runs.
 
-use crate::processes;
+use crate::process_figures;
 use crate::published::{Published, Publisher};
 use crate::stopped_threads::describe;
 use gpu_run_compiler::printable;
@@ -94,7 +94,7 @@ impl ProcessOnlooker for ProgramPublisher {
     }
 
     fn sees(&self, processes: &[ProcessInfo]) {
-        let lines = processes.iter().map(processes::describe).collect();
+        let lines = processes.iter().map(process_figures::describe).collect();
         self.publish(|status| status.processes = lines);
     }
 }

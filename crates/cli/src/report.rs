@@ -2,7 +2,7 @@
 
 use crate::args::StatsFormat;
 use crate::backtrace::Wanted;
-use crate::processes;
+use crate::process_figures;
 use gpu_run_abi::{Layout, TrapCode};
 use gpu_run_cache::Origin;
 use gpu_run_compiler::Trap;
@@ -192,7 +192,7 @@ impl Stats<'_> {
             show_duration(run.run),
             show_duration(run.collect),
         ) + &run.threads.map_or(String::new(), |threads| show_threads(threads, self.device.id == "cpu"))
-            + &self.processes.map_or(String::new(), processes::show)
+            + &self.processes.map_or(String::new(), process_figures::show)
     }
 
     /// One object on one line; times are in seconds.
@@ -230,7 +230,7 @@ impl Stats<'_> {
                 "warps_shared": threads.shared_warps,
                 "threads_in_shared_warps": threads.in_shared_warps,
             })),
-            "processes": self.processes.map(processes::json),
+            "processes": self.processes.map(process_figures::json),
             "device_bytes": self.run.device_bytes,
             "exits": exits,
             "trapped": tally.traps.count,

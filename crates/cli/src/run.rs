@@ -7,6 +7,7 @@ use crate::devices;
 use crate::guest::Guest;
 use crate::invoke;
 use crate::picture::PngFile;
+use crate::process_figures;
 use crate::processes;
 use crate::program::{Call, Loaded, options};
 use crate::program_cache;
@@ -98,7 +99,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     let tally = Tally::new(&outcomes, args.launch.timeout.is_some());
     let mut report = tally.report(name, args.launch.timeout, backtrace, args.launch.stats == Some(StatsFormat::Text));
     report += &stopped;
-    report += &processes::outlived(outlived, args.launch.timeout);
+    report += &process_figures::outlived(outlived, args.launch.timeout);
     report += &dumps.map_or_else(String::new, |dumps| dumps.report());
     if let Some(denied) = denied(&outcomes) {
         report += &format!("  note: {}\n", describe_denied(denied));
