@@ -234,7 +234,7 @@ fn a_large_program_from_the_cache_with_many_threads_is_in_time() {
     );
     let place = Place::new().with("app.wasm", wat::parse_str(text).unwrap());
     for run in ["compiled", "from the cache"] {
-        let line = "--device cpu --cache-dir cache --threads 256 --timeout 1 --coredump dumps app.wasm";
+        let line = "--device cpu --cache-dir cache --threads 256 --timeout 3 --coredump dumps app.wasm";
         let ran = Ran::from(place.command(line).output().unwrap()).gives(124, "");
         assert!(ran.stderr.contains("it had 256 threads"), "{run}: {}", ran.stderr);
         ran.says(&["did not finish within", "the core dump is"]);

@@ -182,8 +182,8 @@ fn a_trap_of_a_child_shows_its_calls() -> Result<(), Failed> {
 
 fn what_outlives_the_timeout_is_told() -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
-    let output = command(folder.path(), &[&tool(), "--timeout=2"], "start", &["--leave", "spin"]).output()?;
-    let expected = "1 child process did not finish within 2.00 s and was stopped";
+    let output = command(folder.path(), &[&tool(), "--timeout=5"], "start", &["--leave", "spin"]).output()?;
+    let expected = "1 child process did not finish within 5.00 s and was stopped";
     check(output.status.code() == Some(124) && text(&output.stderr).contains(expected), &output)
 }
 
