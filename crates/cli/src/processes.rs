@@ -110,9 +110,6 @@ impl ProgramLoader {
 
 impl Loader for ProgramLoader {
     fn check(&self, wasm: &[u8], name: &str) -> Result<(), String> {
-        if !wasm.starts_with(source::MAGIC) {
-            return Err("it is not a WebAssembly module".into());
-        }
         let name = printable::name(name);
         let checked = Surface::read(wasm, &name).and_then(|surface| surface.check_imports(&name));
         checked.map_err(|error| format!("{error:#}"))

@@ -15,7 +15,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-pub(crate) const MAGIC: &[u8] = b"\0asm";
+const MAGIC: &[u8] = b"\0asm";
 /// How many bytes are read to find out what a file is.
 const HEAD: u64 = 4096;
 

@@ -79,8 +79,8 @@ const fn keyword(name: &'static str, shift: u32, mask: u32, values: &'static [(&
 pub(crate) const KEYWORDS: [Keyword; 8] = [
     keyword("direction", s::DIRECTION, 3, &DIRECTIONS),
     keyword("wrap", s::WRAP, 3, &[("no", 0), ("yes", 1), ("reverse", 2)]),
-    keyword("align", s::ALIGN_ITEMS, 7, &ALIGNS),
-    keyword("self", s::ALIGN_SELF, 7, &ALIGNS),
+    keyword("align", s::ALIGN_ITEMS, 7, ALIGNS),
+    keyword("self", s::ALIGN_SELF, 7, ALIGNS),
     keyword("content", s::ALIGN_CONTENT, 15, &CONTENTS),
     keyword("justify", s::JUSTIFY, 15, &CONTENTS),
     keyword("absolute", s::ABSOLUTE, 1, &SWITCH),
@@ -89,15 +89,8 @@ pub(crate) const KEYWORDS: [Keyword; 8] = [
 
 const DIRECTIONS: [(&str, u32); 4] =
     [("row", s::ROW), ("column", s::COLUMN), ("row-reverse", s::ROW_REVERSE), ("column-reverse", s::COLUMN_REVERSE)];
-const ALIGNS: [(&str, u32); 7] = [
-    ("normal", s::NORMAL),
-    ("start", s::START),
-    ("end", s::END),
-    ("flex-start", s::FLEX_START),
-    ("flex-end", s::FLEX_END),
-    ("center", s::CENTER),
-    ("stretch", s::STRETCH),
-];
+/// Without those that share out the space between several.
+const ALIGNS: &[(&str, u32)] = CONTENTS.split_at(7).0;
 const CONTENTS: [(&str, u32); 10] = [
     ("normal", s::NORMAL),
     ("start", s::START),
