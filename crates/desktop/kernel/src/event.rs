@@ -13,6 +13,13 @@ pub const SET: u16 = 34;
 pub const TEXT: u16 = 35;
 /// A flag of [`TEXT`]: the text begins anew.
 pub const TEXT_BEGINS: u16 = 1 << 8;
+/// Sets pixels of a canvas or image, from number `a` on, row by row: as many as the flags say, at most four, each 24 bits (red is the
+/// lowest byte), in `b`, `id` and `wait`. With the flag [`PIXELS_RUN`], `id` pixels have the colour `b`.
+pub const PIXELS: u16 = 36;
+/// A flag of [`PIXELS`].
+pub const PIXELS_RUN: u16 = 1 << 8;
+/// Adds the value `a` (a 32-bit float) to the series `flags` of a plot.
+pub const POINT: u16 = 37;
 
 // --- Input -----------------------------------------------------------------------------------------------------------------
 
@@ -21,10 +28,16 @@ pub const MOVE: u16 = 48;
 /// The pointer's button `key` went down or up there.
 pub const PRESS: u16 = 49;
 pub const RELEASE: u16 = 50;
+/// The wheel turned, so that the content goes by `a` to the left and `b` up, in 256ths of a pixel (signed).
+pub const WHEEL: u16 = 51;
 /// A key went down: `key` is one of [`keys`], `a` has bits of [`modifiers`].
 pub const KEY: u16 = 52;
 /// The character `key` was typed.
 pub const TYPE: u16 = 53;
+/// The finger `key` is at `a`, `b`, in 256ths of a pixel. Flags: one of [`touch`].
+pub const TOUCH: u16 = 54;
+/// Text from the clipboard, in pieces as those of [`TEXT`]. It takes the place of the selection in the widget that has the focus.
+pub const PASTE: u16 = 55;
 
 // --- Settings --------------------------------------------------------------------------------------------------------------
 
@@ -34,6 +47,8 @@ pub const RESIZE: u16 = 64;
 pub const THEME: u16 = 65;
 /// `a` frames per second.
 pub const RATE: u16 = 66;
+/// The colour of what is chosen and of main actions: `a`, 24 bits, red is the lowest byte.
+pub const ACCENT: u16 = 67;
 
 // --- To the owner: `key` is the widget, `b` its owner ----------------------------------------------------------------------
 
@@ -45,6 +60,24 @@ pub const CHANGED: u16 = 81;
 pub const CLOSED: u16 = 82;
 /// Enter was pressed in a text field.
 pub const ENTERED: u16 = 83;
+/// The row, the entry or the tab `a` was chosen. Of the desktop itself, widget 0: an entry of the menu of apps.
+pub const CHOSEN: u16 = 84;
+/// The characters from `a` to the one before `id` of the text were copied. For the host, which keeps the clipboard.
+pub const COPIED: u16 = 85;
+/// The pointer on a canvas: `a` is the pixel's column, in the low half, and row. Flags: 0 moved with the button down, 1 pressed, 2 released.
+pub const POINTED: u16 = 86;
+/// A key went down while a canvas had the focus: `a` is one of [`keys`], or a character with [`KEYED_CHARACTER`] added.
+pub const KEYED: u16 = 87;
+pub const KEYED_CHARACTER: u32 = 1 << 31;
+/// The wheel turned on a canvas: `a` is how far down, in units (a 32-bit float).
+pub const WHEELED: u16 = 88;
+
+pub mod touch {
+    pub const DOWN: u16 = 0;
+    pub const MOVED: u16 = 1;
+    pub const UP: u16 = 2;
+    pub const CANCELLED: u16 = 3;
+}
 
 pub mod keys {
     pub const TAB: u32 = 1;
@@ -62,6 +95,12 @@ pub mod keys {
     /// Selects the whole text, as Ctrl+A does.
     pub const SELECT_ALL: u32 = 13;
     pub const F4: u32 = 14;
+    pub const COPY: u32 = 15;
+    pub const CUT: u32 = 16;
+    pub const PAGE_UP: u32 = 17;
+    pub const PAGE_DOWN: u32 = 18;
+    /// Opens the menu of apps.
+    pub const APPS: u32 = 19;
 }
 
 pub mod modifiers {
@@ -81,7 +120,27 @@ pub mod kinds {
     pub const SLIDER: u32 = 7;
     pub const FIELD: u32 = 8;
     pub const PROGRESS: u32 = 9;
-    pub const LAST: u32 = PROGRESS;
+    /// A text of several lines.
+    pub const AREA: u32 = 10;
+    /// Rows, which are the lines of the text.
+    pub const LIST: u32 = 11;
+    /// Rows of cells, with tabulators between them; the first line has the names of the columns.
+    pub const TABLE: u32 = 12;
+    /// A panel that scrolls.
+    pub const SCROLL: u32 = 13;
+    /// A row of tabs, whose names are the lines of the text.
+    pub const TABS: u32 = 14;
+    /// A menu beneath the button that it is in. Its entries are the lines of the text.
+    pub const MENU: u32 = 15;
+    /// What is said about the widget that it is in, after the pointer rested there.
+    pub const TOOLTIP: u32 = 16;
+    /// Pixels that the owner sets, and that take input.
+    pub const CANVAS: u32 = 17;
+    /// Pixels that the owner sets.
+    pub const IMAGE: u32 = 18;
+    /// The last values of up to four series, as lines.
+    pub const PLOT: u32 = 19;
+    pub const LAST: u32 = PLOT;
     /// The desktop itself, widget 0.
     pub const DESKTOP: u32 = 255;
 }
@@ -139,6 +198,22 @@ pub mod properties {
     pub const DISABLED: u32 = 36;
     /// 1: the widget gets the focus.
     pub const FOCUS: u32 = 37;
+    /// The chosen row or tab, from 0; [`u32::MAX`]: none.
+    pub const SELECTED: u32 = 38;
+    /// 1: a menu is open.
+    pub const OPEN: u32 = 39;
+    /// 1: a text area takes no typing.
+    pub const READ_ONLY: u32 = 40;
+    /// 1: a window is hidden, and waits in the bar at the bottom.
+    pub const MINIMISED: u32 = 41;
+    /// How many pixels a canvas or image has: the width in the low half, and the height.
+    pub const PIXEL_SIZE: u32 = 42;
+    /// The greatest value that a plot shows, a 32-bit float; NaN: that of its values.
+    pub const GREATEST: u32 = 43;
+    /// The icon before a button's text, one of `icons`; 0: none.
+    pub const ICON: u32 = 44;
+    /// How far the content is scrolled, in units, a 32-bit float; a value beyond the end means the end, also when text is added.
+    pub const SCROLLED: u32 = 45;
 }
 
 /// The keywords of style, packed in one word. The number is the shift.
