@@ -7,6 +7,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))] // In a test, `unwrap` is an assertion.
 
 mod desktop;
+pub mod live;
 mod picture;
 mod script;
 mod words;
