@@ -26,9 +26,14 @@ pub(crate) fn desktop(args: &DesktopArgs) -> Result<u8> {
 
     let device = devices::open(args.device)?;
     let compiler = Compiler::new(program_cache::open(&args.cache)?);
+    let prepared = crate::apps::prepare(&args.apps, &args.cache, &device)?;
     let options = Options { width, height, scale: args.scale, grid: args.grid, threads: args.threads };
     let mut desktop = Desktop::boot(&compiler, &device, Start::Empty, &options).map_err(failure)?;
-    desktop.run(&script).map_err(failure)?;
+    let mut apps = prepared.begin(Box::new(|| true));
+    let ran = desktop.run_with(&script, &mut apps);
+    apps.end();
+    prepared.finish();
+    ran.map_err(failure)?;
     desktop.picture().and_then(|picture| picture.write(&args.png)).map_err(failure)?;
     let frames = desktop.frames();
     let ended = desktop.shutdown().map_err(failure)?;

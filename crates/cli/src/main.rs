@@ -5,6 +5,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))] // In a test, `unwrap` is an assertion.
 
+mod apps;
 mod args;
 mod backtrace;
 mod bench;

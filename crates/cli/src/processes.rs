@@ -1,7 +1,7 @@
 //! What the command line says about processes that a guest starts: the programs it may start by their names, and how any program
 //! is compiled for it.
 
-use crate::args::{CacheArgs, ChecksChoice, CodegenArgs, LaunchArgs, ProcessArgs, ProgramArg};
+use crate::args::{AppArgs, CacheArgs, ChecksChoice, CodegenArgs, LaunchArgs, ProcessArgs, ProgramArg};
 use crate::backtrace::Wanted;
 use crate::program::{Call, load, options};
 use crate::program_cache;
@@ -26,9 +26,52 @@ pub(crate) fn prepare(
         cache: launch.cache.clone(),
         codegen: launch.codegen.clone(),
         max_memory: launch.max_memory,
-        backtrace: Wanted::new(&launch.env),
+        backtrace: Wanted::new(&launch.given.env),
     };
-    let files = named_files(&args.programs)?;
+    let named = named(&args.programs, &loader, device)?;
+    let settings = ProcessSettings {
+        device: device.clone(),
+        // A guest that was given no program and no folder starts nothing, not even itself.
+        own: (!named.is_empty() || launch.given.preopens().next().is_some()).then(|| source.wasm.clone()),
+        max_memory: launch.max_memory,
+        max_processes: args.max_processes as usize,
+    };
+    Ok(Processes::new(settings, named, Box::new(loader)))
+}
+
+/// Prepares the apps of a desktop, by their names, and what they may start.
+pub(crate) fn of_desktop(
+    args: &AppArgs,
+    apps: &[(String, Source)],
+    cache: &CacheArgs,
+    device: &Arc<dyn Device>,
+) -> Result<Processes> {
+    let (codegen, backtrace) = (CodegenArgs::usual(), Wanted::new(&args.given.env));
+    let loader = ProgramLoader { cache: cache.clone(), codegen, max_memory: None, backtrace };
+    let mut all = named(&args.processes.programs, &loader, device)?;
+    let mut compiled: Vec<(Arc<Vec<u8>>, Loaded)> = Vec::new();
+    for (name, source) in apps {
+        if all.iter().any(|(other, _)| other == name) {
+            let message = format!("two programs have the name `{}`", printable::name(name));
+            return Err(Failure::usage(message).hint("give one of the files another name").into());
+        }
+        // Several apps may be one program.
+        let known = compiled.iter().find(|(wasm, _)| Arc::ptr_eq(wasm, &source.wasm)).map(|(_, loaded)| loaded.clone());
+        let loaded = match known {
+            Some(loaded) => loaded,
+            None => loader.compile(source, device)?,
+        };
+        compiled.push((source.wasm.clone(), loaded.clone()));
+        all.push((name.clone(), loaded));
+    }
+    let max_processes = args.processes.max_processes as usize + apps.len();
+    let settings = ProcessSettings { device: device.clone(), own: None, max_memory: None, max_processes };
+    Ok(Processes::new(settings, all, Box::new(loader)))
+}
+
+/// Loads and compiles the programs of `--program`.
+fn named(programs: &[ProgramArg], loader: &ProgramLoader, device: &Arc<dyn Device>) -> Result<Vec<(String, Loaded)>> {
+    let files = named_files(programs)?;
     let mut named: Vec<(String, Loaded)> = Vec::new();
     for (at, (name, file)) in files.iter().enumerate() {
         let shown = printable::name(name);
@@ -43,17 +86,10 @@ pub(crate) fn prepare(
                 .into());
         }
         let of_option = || format!("--program {shown}");
-        let source = source::load(file, None, &launch.cache).with_context(of_option)?;
+        let source = source::load(file, None, &loader.cache).with_context(of_option)?;
         named.push((name.clone(), loader.compile(&source, device).with_context(of_option)?));
     }
-    let settings = ProcessSettings {
-        device: device.clone(),
-        // A guest that was given no program and no folder starts nothing, not even itself.
-        own: (!named.is_empty() || launch.preopens().next().is_some()).then(|| source.wasm.clone()),
-        max_memory: launch.max_memory,
-        max_processes: args.max_processes as usize,
-    };
-    Ok(Processes::new(settings, named, Box::new(loader)))
+    Ok(named)
 }
 
 /// Returns the names and the files of `--program`; a folder stands for all .wasm files in it.

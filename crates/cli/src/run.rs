@@ -57,17 +57,17 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     let dumps = dumps.map(Arc::new);
     let png = args.png.as_deref().map(PngFile::open).transpose()?;
     let device = devices::open(args.launch.device)?;
-    let mut environment = args.launch.env.clone();
+    let mut environment = args.launch.given.env.clone();
     environment.extend(threads::variables(&surface, &args.threads, &args.launch, &*device));
-    let guest = Guest::new(&argv(&source.argv0, args, rest), &environment, args.launch.preopens())?;
-    let guest = guest.with_net(&args.launch.net);
+    let guest = Guest::new(&argv(&source.argv0, args, rest), &environment, args.launch.given.preopens())?;
+    let guest = guest.with_net(&args.launch.given.net);
     let processes = processes::prepare(&args.processes, &source, &args.launch, &device)?;
     let guest = guest.with_programs(processes.programs());
 
     let options =
         options(&args.launch.codegen, &*device, call.entry.clone(), args.instances.get(), ChecksChoice::Exact);
     let mut options = surface.settle(options);
-    let backtrace = Wanted::new(&args.launch.env);
+    let backtrace = Wanted::new(&args.launch.given.env);
     options.backtrace = backtrace.is_any();
     let compiler = Compiler::new(program_cache::open(&args.launch.cache)?).limited(args.launch.codegen.compile_timeout);
     let loaded = Loaded::new(compiler, device, &source, options)?;

@@ -45,7 +45,7 @@ pub(crate) fn variables(
         let stack = (memory / 2 / u64::from(threads)).clamp(LEAST_STACK, USUAL_STACK) & !0xfff;
         all.extend((stack < USUAL_STACK).then_some((STACK, stack)));
     }
-    let is_given = |name: &str| launch.env.iter().any(|variable| variable.name == name);
+    let is_given = |name: &str| launch.given.env.iter().any(|variable| variable.name == name);
     let variable = |(name, value): (&str, u64)| Variable { name: name.to_owned(), value: Some(value.to_string()) };
     all.into_iter().filter(|(name, _)| !is_given(name)).map(variable).collect()
 }

@@ -1,23 +1,20 @@
 //! A desktop on a device, one frame after the other.
 
 use crate::picture::Picture;
-use crate::script::{Script, Step};
 use crate::{KERNEL, event, map};
 use gpu_run_compiler::Compiler;
 use gpu_run_device::Device;
 use gpu_run_machine::{Checkpoint, Ended, Event, GridSize, Kernel, Machine, Start, Status};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// How far below a window's top the pointer takes hold of it, in units.
-const TITLE_HANDLE: f32 = 18.0;
 /// How long a frame may take.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// The most frames in which everything that moves has to come to rest.
-const MAX_SETTLE: u32 = 10_000;
 /// The most events that one frame takes.
-const MAX_EVENTS: usize = gpu_run_machine::layout::STAGED_MAX as usize;
+pub(crate) const MAX_EVENTS: usize = gpu_run_machine::layout::STAGED_MAX as usize;
+/// The most blocks of a text that are read one by one.
+const MAX_SINGLE_BLOCKS: u32 = 4;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -33,6 +30,8 @@ pub enum Error {
     Invisible { line: usize, name: String },
     #[error("something still moves after 10000 frames")]
     Restless,
+    #[error("line {line}: there are no apps here; `gpu-run desktop` has them")]
+    NoApps { line: usize },
 }
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -55,6 +54,7 @@ pub struct Options {
 pub struct Desktop {
     machine: Machine,
     tick: u64,
+    began: Instant,
 }
 
 impl Desktop {
@@ -78,11 +78,11 @@ impl Desktop {
                 ..gpu_run_machine::Options::default()
             },
         )?;
-        let mut desktop = Self { machine, tick };
+        let mut desktop = Self { machine, tick, began: Instant::now() };
         if is_new {
             let (key, a, b) = ((options.scale * 256.0) as u32, options.width, options.height);
             desktop.frame(&[Event { kind: event::RESIZE, key, a, b, ..Event::default() }])?;
-            desktop.check(0)?;
+            desktop.check_refused(0)?;
         }
         Ok(desktop)
     }
@@ -101,78 +101,6 @@ impl Desktop {
             if rest.is_empty() {
                 return Ok(());
             }
-        }
-    }
-
-    /// Does frames until nothing moves any more.
-    pub fn settle(&mut self) -> Result<()> {
-        for _ in 0..MAX_SETTLE {
-            self.frame(&[])?;
-            if self.word(map::D_MOVING)? == 0 {
-                return Ok(());
-            }
-        }
-        Err(Error::Restless)
-    }
-
-    /// Does what a script says.
-    pub fn run(&mut self, script: &Script) -> Result<()> {
-        let mut events = Vec::new();
-        for (line, step) in &script.steps {
-            if let Step::Event(event) = step {
-                events.push(*event);
-                continue;
-            }
-            self.frame(&std::mem::take(&mut events))?;
-            self.check(*line)?;
-            match step {
-                Step::Event(_) => {}
-                Step::Frames(count) => (1..*count).try_for_each(|_| self.frame(&[]))?,
-                Step::Settle => self.settle()?,
-                Step::Pointer { kind, widget, name } => {
-                    let (x, y) = self.handle(*widget, name, *line)?;
-                    events.push(self.pointer(*kind, x, y)?);
-                }
-                Step::Drag { widget, name, by, frames } => {
-                    let from = self.handle(*widget, name, *line)?;
-                    self.drag(from, *by, *frames)?;
-                }
-            }
-        }
-        self.frame(&events)?;
-        self.check(script.steps.last().map_or(0, |(line, _)| *line))?;
-        self.settle()
-    }
-
-    /// Where the pointer takes hold of a widget: a window at its title, everything else in the middle.
-    fn handle(&self, widget: u32, name: &str, line: usize) -> Result<(f32, f32)> {
-        let middle = self.middle(widget)?;
-        let (x, y) = middle.ok_or_else(|| Error::Invisible { line, name: name.to_owned() })?;
-        if self.word(map::W_KIND + widget * 4)? != event::kinds::WINDOW {
-            return Ok((x, y));
-        }
-        let top = f32::from_bits(self.word(map::W_AT_Y + widget * 4)?);
-        Ok((x, top + TITLE_HANDLE))
-    }
-
-    /// Presses, moves over so many frames, and releases.
-    fn drag(&mut self, (x, y): (f32, f32), by: (f32, f32), frames: u32) -> Result<()> {
-        let press = [self.pointer(event::MOVE, x, y)?, self.pointer(event::PRESS, x, y)?];
-        self.frame(&press)?;
-        for frame in 1..=frames {
-            let share = frame as f32 / frames as f32;
-            let moved = self.pointer(event::MOVE, x + by.0 * share, y + by.1 * share)?;
-            self.frame(&[moved])?;
-        }
-        let release = self.pointer(event::RELEASE, x + by.0, y + by.1)?;
-        self.frame(&[release])
-    }
-
-    /// Fails if commands were refused.
-    fn check(&self, line: usize) -> Result<()> {
-        match self.word(map::D_REFUSED)? {
-            0 => Ok(()),
-            count => Err(Error::Refused { count, line }),
         }
     }
 
@@ -200,6 +128,46 @@ impl Desktop {
         Ok(bytes.first_chunk().map_or(0, |word| u32::from_le_bytes(*word)))
     }
 
+    /// Returns a part of the desktop's memory. On a GPU each read takes some 20 µs, however little it reads.
+    pub(crate) fn read(&self, at: u32, length: u32) -> Result<Vec<u8>> {
+        Ok(self.machine.read(at, length)?)
+    }
+
+    /// Returns a widget's text; an empty one if there is no such widget.
+    pub fn text(&self, widget: u32) -> Result<String> {
+        if widget >= map::WIDGETS {
+            return Ok(String::new());
+        }
+        let length = self.word(map::W_TEXT_LENGTH + widget * 4)?.min(map::TEXT_BLOCKS * map::BLOCK_TEXT);
+        let mut block = self.word(map::W_TEXT + widget * 4)?;
+        // A long text is read with all others at once, a short one block by block.
+        let blocks = length.div_ceil(map::BLOCK_TEXT);
+        let used = if blocks > MAX_SINGLE_BLOCKS { self.word(map::D_TEXT_USED)?.min(map::TEXT_BLOCKS) } else { 0 };
+        let arena = if used > 0 { self.read(map::TEXT_ARENA, used * map::BLOCK_BYTES)? } else { Vec::new() };
+        let mut text = String::new();
+        for index in 0..blocks {
+            if block >= map::TEXT_BLOCKS {
+                break;
+            }
+            let at = (block * map::BLOCK_BYTES) as usize;
+            let single;
+            let bytes = match arena.get(at..at + map::BLOCK_BYTES as usize) {
+                Some(bytes) => bytes,
+                None => {
+                    single = self.read(map::TEXT_ARENA + at as u32, map::BLOCK_BYTES)?;
+                    &single
+                }
+            };
+            let (next, codes) = bytes.split_at(4);
+            let count = (length - index * map::BLOCK_TEXT).min(map::BLOCK_TEXT) as usize;
+            let (codes, _) = codes.as_chunks::<2>();
+            let character = |code: &[u8; 2]| char::from_u32(u16::from_le_bytes(*code) as u32).unwrap_or('\u{FFFD}');
+            text.extend(codes.iter().take(count).map(character));
+            block = next.first_chunk().map_or(map::NONE, |word| u32::from_le_bytes(*word));
+        }
+        Ok(text)
+    }
+
     /// Returns what the desktop shows.
     pub fn picture(&self) -> Result<Picture> {
         let (width, height) = (self.word(map::D_WIDTH)?, self.word(map::D_HEIGHT)?);
@@ -210,6 +178,30 @@ impl Desktop {
     /// Returns what the machine reports about itself, with the time of each phase.
     pub fn status(&self) -> Status {
         self.machine.status()
+    }
+
+    /// Returns what the desktop reports about itself, for people and apps: lines with a name, a space, and a number.
+    pub fn figures(&self) -> String {
+        let status = self.status();
+        let word = |at: u32| self.word(at).unwrap_or(0);
+        let mut text = format!(
+            "frames {}\ntime_us {}\nwidgets {}\ntext_blocks {}\ntiles {}\nevents {}\nrefused {}\nlaunches {}\nwaits {}\nhost_cpu_us {}\n",
+            self.tick,
+            self.began.elapsed().as_micros(),
+            word(map::D_COUNT),
+            word(map::D_TEXT_COUNT),
+            word(map::S_TILES),
+            status.events,
+            word(map::D_REFUSED),
+            status.launches,
+            status.waits,
+            status.host_cpu.as_micros(),
+        );
+        for phase in &status.phases {
+            let name = phase.name.replace(" and frame end", "").replace(' ', "_");
+            text += &format!("{name}_us {}\n", phase.time.as_micros());
+        }
+        text
     }
 
     /// Returns what owners were told since the last call.

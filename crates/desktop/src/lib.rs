@@ -6,8 +6,10 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))] // In a test, `unwrap` is an assertion.
 
+pub mod apps;
 mod desktop;
 pub mod live;
+mod perform;
 mod picture;
 mod script;
 mod words;
@@ -20,6 +22,7 @@ pub mod event;
 pub mod map;
 
 pub use desktop::{Desktop, Error, Options, Result};
+pub use live::{Handle, Owners};
 pub use picture::Picture;
 pub use script::{Script, ScriptError};
 
@@ -28,3 +31,7 @@ pub(crate) use gpu_run_machine::layout::MEMORY_BYTES as MACHINE_BYTES;
 
 /// The kernel of desktops, prebuilt and kept in the repository.
 pub const KERNEL: &[u8] = include_bytes!("../kernel.wasm");
+
+/// The program of the apps that come with the desktop, prebuilt and kept in the repository, and their names.
+pub const APPS: &[u8] = include_bytes!("../apps.wasm");
+pub const APP_NAMES: [&str; 7] = ["Terminal", "Files", "Editor", "Monitor", "Settings", "Mandelbrot", "Life"];

@@ -4,6 +4,7 @@ use crate::event::{self, kinds, properties as p, style as s};
 use crate::words::*;
 use gpu_run_machine::Event;
 use std::collections::HashMap;
+use std::time::Duration;
 
 /// What happens, in order, each with its line.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -18,6 +19,18 @@ pub(crate) enum Step {
     Frames(u32),
     /// Frames until nothing moves.
     Settle,
+    /// Frames for so long.
+    Wait(Duration),
+    /// Starts an app.
+    Start {
+        name: String,
+        args: Vec<String>,
+    },
+    /// A click at a place in units.
+    Click {
+        x: f32,
+        y: f32,
+    },
     /// The pointer, in the middle of a widget.
     Pointer {
         kind: u16,
@@ -125,6 +138,10 @@ impl Reader {
             ["hover", name] => self.pointer(event::MOVE, name),
             ["press", name] => self.pointer(event::PRESS, name),
             ["release"] => self.event(Event { kind: event::RELEASE, ..Event::default() }),
+            ["click", x, y] => {
+                let (x, y) = (number(x)?, number(y)?);
+                self.step(Step::Click { x, y })
+            }
             ["click", name] => {
                 self.pointer(event::MOVE, name)?;
                 self.pointer(event::PRESS, name)?;
@@ -151,6 +168,14 @@ impl Reader {
                 self.step(Step::Frames(frames))
             }
             ["settle"] => self.step(Step::Settle),
+            ["wait", milliseconds] => {
+                let time = Duration::from_millis(count(milliseconds)?.into());
+                self.step(Step::Wait(time))
+            }
+            ["start", name, args @ ..] => {
+                let plain = |word: &&str| word.trim_start_matches('"').to_owned();
+                self.step(Step::Start { name: plain(name), args: args.iter().map(plain).collect() })
+            }
             [first, ..] => Err(format!("`{first}` does not begin a line like this; docs/desktop.md has the format")),
         }
     }

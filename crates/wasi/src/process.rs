@@ -14,7 +14,7 @@ use crate::descriptor::{Descriptor, Table};
 use crate::encode::{Out, Result, Stop};
 use crate::extension::{ProcessAsk, ProcessFetch, StartRequest, put_fetched};
 use crate::pipe::{PipeSpace, pipe};
-use crate::stdio::Null;
+use crate::stdio::{Null, inherit};
 use crate::{Context, Errno, builder::Strings};
 
 /// The name by which a program starts itself again.
@@ -90,6 +90,11 @@ impl fmt::Debug for LastWords {
 }
 
 impl LastWords {
+    /// The host's own standard error.
+    pub fn of_the_host() -> Self {
+        Self(Descriptor::output(Box::new(inherit::stderr())))
+    }
+
     /// Writes as much as there is room for.
     pub fn say(self, text: &str) {
         // Nobody is left to hear of an error.

@@ -108,10 +108,10 @@ impl BenchArgs {
     pub(crate) fn check_without_input(&self) -> Result<(), Failure> {
         let launch = &self.launch;
         let useless = [
-            ("--dir", !launch.dirs.is_empty()),
-            ("--dir-ro", !launch.dirs_read_only.is_empty()),
-            ("--net", !launch.net.is_empty()),
-            ("--env", !launch.env.is_empty()),
+            ("--dir", !launch.given.dirs.is_empty()),
+            ("--dir-ro", !launch.given.dirs_read_only.is_empty()),
+            ("--net", !launch.given.net.is_empty()),
+            ("--env", !launch.given.env.is_empty()),
             ("--timeout", launch.timeout.is_some()),
             ("--max-memory", launch.max_memory.is_some()),
             ("--stats", launch.stats.is_some()),

@@ -10,9 +10,9 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// What every command that runs guests takes.
+/// What guests are given.
 #[derive(Clone, Debug, Args)]
-pub(crate) struct LaunchArgs {
+pub(crate) struct GivenArgs {
     /// Gives the guest a folder, under the same name or as GUEST; repeatable [default: none]
     #[arg(long = "dir", value_name = "HOST[::GUEST]", value_parser = folder)]
     pub(crate) dirs: Vec<Preopen>,
@@ -28,6 +28,13 @@ pub(crate) struct LaunchArgs {
     /// Sets a variable in the guest's environment; without a value, passes on gpu-run's own; repeatable [default: none]
     #[arg(long = "env", value_name = "NAME[=VALUE]")]
     pub(crate) env: Vec<Variable>,
+}
+
+/// What every command that runs guests takes.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct LaunchArgs {
+    #[command(flatten)]
+    pub(crate) given: GivenArgs,
 
     /// The device to run on: `cpu`, `cuda` (the first GPU), `cuda:N`, or `auto`: the first usable GPU, else `cpu`
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
@@ -209,6 +216,14 @@ pub(crate) struct CodegenArgs {
     pub(crate) verbose: u8,
 }
 
+impl CodegenArgs {
+    /// What commands compile with that do not have these options.
+    pub(crate) fn usual() -> Self {
+        let compile_timeout = Duration::from_secs(300);
+        Self { layout: LayoutChoice::Auto, target: None, compile_timeout, bin: None, verbose: 0 }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StatsFormat {
     Text,
@@ -267,7 +282,7 @@ impl FromStr for DeviceChoice {
     }
 }
 
-impl LaunchArgs {
+impl GivenArgs {
     /// Returns all folders that the guest is given.
     pub(crate) fn preopens(&self) -> impl Iterator<Item = &Preopen> {
         self.dirs.iter().chain(&self.dirs_read_only)

@@ -1,5 +1,6 @@
 //! The options of `gpu-run desktop`.
 
+use super::apps::AppArgs;
 use super::common::{CacheArgs, DeviceChoice};
 use super::machine::grid;
 use clap::Args;
@@ -49,6 +50,9 @@ pub(crate) struct DesktopArgs {
     /// Prints how long each phase of a frame took
     #[arg(long)]
     pub(crate) stats: bool,
+
+    #[command(flatten)]
+    pub(crate) apps: AppArgs,
 
     #[command(flatten)]
     pub(crate) cache: CacheArgs,

@@ -3,6 +3,7 @@
 //! `gpu-run FILE ARGS…` is the command people use; everything after FILE belongs to the guest, whatever it looks like.
 //! Subcommands are recognised only in FILE's place, so that no guest argument is ever taken for one.
 
+mod apps;
 mod bench;
 mod cache;
 mod common;
@@ -10,6 +11,7 @@ mod desktop;
 mod machine;
 mod map;
 
+pub(crate) use apps::AppArgs;
 pub(crate) use bench::BenchArgs;
 pub(crate) use cache::{CacheCommand, PreloadArgs, Task};
 pub(crate) use common::{
@@ -324,9 +326,9 @@ mod tests {
             access: Access::ReadWrite,
         });
         let read_only = Preopen { access: Access::ReadOnly, ..both.clone() };
-        assert_eq!(run.preopens().collect::<Vec<_>>(), [&here, &both, &read_only]);
-        assert_eq!(run.env[0], Variable { name: "A".into(), value: None });
-        assert_eq!(run.env[1], Variable { name: "B".into(), value: Some("c=d".into()) });
+        assert_eq!(run.given.preopens().collect::<Vec<_>>(), [&here, &both, &read_only]);
+        assert_eq!(run.given.env[0], Variable { name: "A".into(), value: None });
+        assert_eq!(run.given.env[1], Variable { name: "B".into(), value: Some("c=d".into()) });
         assert_eq!(run.stats, Some(StatsFormat::Json));
         assert_eq!(run.timeout, Some(Duration::from_secs(120)));
         assert_eq!(run.max_memory, Some(1 << 30));

@@ -50,7 +50,7 @@ fn with_records(args: &BenchArgs, input: &Path) -> Result<bool> {
     let device = devices::open(launch.device)?;
     let opening = began.elapsed();
     let (jobs, instances) = map::sample(&records, &source, &*device)?;
-    let folders = launch.preopens().cloned().collect();
+    let folders = launch.given.preopens().cloned().collect();
     let own = Own { source, jobs, folders, max_memory: launch.max_memory, opening };
     own::measure(&device, own, &options(args, instances), &mut Sheet::new(args.json.clone())?)
 }

@@ -54,7 +54,7 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
     };
     let told = |error| failure::told(&source.name, error);
     let surface = surface(args, &source)?;
-    let mut environment = args.launch.env.clone();
+    let mut environment = args.launch.given.env.clone();
     let (mut device, mut gangs) = (None, None);
     if surface.has_threads() {
         let device = &**device.insert(devices::open(args.launch.device)?);
@@ -81,7 +81,7 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
         true => tune::only_choice(args, &surface, &*device),
         false => tune::choice(&compiler, &device, &source, args, is_few, tuned),
     };
-    let backtrace = Wanted::new(&args.launch.env);
+    let backtrace = Wanted::new(&args.launch.given.env);
     let options = CompileOptions { backtrace: backtrace.is_any(), ..options };
     let loaded = Loaded::new(compiler, device, &source, options)?;
 
@@ -132,15 +132,15 @@ fn options(args: &MapArgs, source: &Source, environment: &[Variable]) -> Result<
     // Arguments that differ from record to record are made for each record.
     let common = if differ(&args.args) { &[][..] } else { &args.args[..] };
     let argv: Vec<OsString> = std::iter::once(source.argv0.clone().into()).chain(common.iter().cloned()).collect();
-    let guest = Guest::new(&argv, environment, args.launch.preopens())?;
-    let context = guest.with_net(&args.launch.net).into_builder();
+    let guest = Guest::new(&argv, environment, args.launch.given.preopens())?;
+    let context = guest.with_net(&args.launch.given.net).into_builder();
     let env = guest::environment(environment).into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     Ok(Options {
         split: split.into(),
         context,
         args: args.args.clone(),
         env,
-        folders: args.launch.preopens().cloned().collect(),
+        folders: args.launch.given.preopens().cloned().collect(),
         follow_links: args.follow_links,
         unfinished: match (args.resume, args.force) {
             (true, _) => Unfinished::Resume,

@@ -189,6 +189,8 @@ pub mod properties {
     pub const LAST_STYLE: u32 = CONTENT_HEIGHT;
     /// The word of [`style`](super::style).
     pub const STYLE: u32 = 32;
+    /// Added to what follows: sets one keyword of the word of style. Bits 8 to 15 are its shift, bits 16 to 23 its mask.
+    pub const STYLE_PART: u32 = 1 << 31;
     /// 0 to 1, a 32-bit float.
     pub const VALUE: u32 = 33;
     pub const LOOK: u32 = 34;

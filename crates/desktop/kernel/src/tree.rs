@@ -223,9 +223,10 @@ pub fn change(widget: u32, property: u32, value: u32) -> bool {
             setf(W_WIDTH + property * (W_HEIGHT - W_WIDTH), widget, if number.is_nan() { AUTO } else { number });
             touch(widget);
         }
-        properties::STYLE => {
-            set(W_STYLE, widget, value & ((1 << (s::HIDDEN + 1)) - 1));
-            touch(widget);
+        properties::STYLE => restyle(widget, value),
+        properties::STYLE_PART.. => {
+            let (shift, mask) = (property >> 8 & 31, (property >> 16 & 15) << (property >> 8 & 31));
+            restyle(widget, get(W_STYLE, widget) & !mask | value << shift & mask);
         }
         properties::VALUE if (0.0..=1.0).contains(&number) => set(W_VALUE, widget, value),
         properties::LOOK if value <= looks::TITLE => {
@@ -251,6 +252,11 @@ pub fn change(widget: u32, property: u32, value: u32) -> bool {
     }
     store(D_CHANGED, 1);
     true
+}
+
+fn restyle(widget: u32, style: u32) {
+    set(W_STYLE, widget, style & ((1 << (s::HIDDEN + 1)) - 1));
+    touch(widget);
 }
 
 /// Adds characters to a text, which may begin anew.

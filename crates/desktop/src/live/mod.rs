@@ -14,12 +14,18 @@ const MAX_POSTS: usize = 1024;
 
 /// Who is told what happens on the desktop, and owns widgets.
 pub trait Owners {
-    /// Called on the desktop's thread after each frame that told owners something (`CLICKED`, `CHANGED`, …), before the next frame.
+    /// Called on the desktop's thread before each frame: returns what the frame takes after everything that was posted.
+    fn events(&mut self) -> Vec<Event>;
+    /// Called on the desktop's thread after each frame, with what it told owners (`CLICKED`, `CHANGED`, …).
     fn told(&mut self, told: &[Event], desktop: &Desktop);
 }
 
 /// Nobody.
 impl Owners for () {
+    fn events(&mut self) -> Vec<Event> {
+        Vec::new()
+    }
+
     fn told(&mut self, _: &[Event], _: &Desktop) {}
 }
 

@@ -198,9 +198,15 @@ impl Processes {
         Ok((outcome, stats))
     }
 
+    /// Starts a program that the user named, beside others, as if the first process had started it.
+    pub fn start(&self, name: &str, context: Context) -> Result<Arc<dyn Child>, Errno> {
+        let (program, stderr) = (Wanted::Named(name.to_owned()), LastWords::of_the_host());
+        Starter(self.shared.clone()).start(Order { program, context, parent: FIRST, stderr })
+    }
+
     /// Makes the named programs near. From here on, the device loads and frees nothing until the run is over: whatever the
     /// processes need is there before the first kernel runs.
-    fn prepare(&self) -> Result<(), Error> {
+    pub fn prepare(&self) -> Result<(), Error> {
         if self.shared.device.is_gpu() {
             self.shared.named.values().try_for_each(|image| image.prepare(SEATS_ON_GPU))?;
         }
