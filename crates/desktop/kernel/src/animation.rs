@@ -5,7 +5,7 @@ use crate::dispatch::is_active;
 use crate::event::kinds;
 use crate::memory::*;
 use crate::theme::TRANSITION;
-use crate::{bar, tooltip};
+use crate::{bar, menu, tooltip};
 use gpu_run_kernel::gpu::{load, or, store};
 use gpu_run_kernel::team::Team;
 
@@ -24,7 +24,7 @@ pub fn animate(team: &Team) {
     team.for_each(load(D_USED), |widget| {
         let (hot, down, on) = if is_active(widget) {
             let hot = widget == hover && (pressed == NONE || pressed == widget);
-            (hot, hot && widget == pressed, is_on(widget))
+            (hot || menu::is_open_of(widget), hot && widget == pressed, is_on(widget))
         } else if let Some(states) = bar::states(widget) {
             states
         } else {

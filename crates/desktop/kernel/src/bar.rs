@@ -9,7 +9,7 @@ use crate::item::{Brush, grown};
 use crate::math::{ease, round};
 use crate::memory::*;
 use crate::theme::{self, Colour::*, TITLE_BAR, colour, faded, mix};
-use crate::{font, icons, menu, paint, text, tree};
+use crate::{font, icons, menu, paint, text, tooltip, tree};
 use gpu_run_kernel::gpu::{load, store};
 
 pub const HEIGHT: f32 = 44.0;
@@ -19,7 +19,9 @@ const GAP: f32 = 4.0;
 /// The space beside an entry's title, and the entry's greatest width.
 const INSET: f32 = 12.0;
 const WIDEST: f32 = 200.0;
-const APPS_WIDTH: f32 = 88.0;
+const APPS_WIDTH: f32 = 80.0;
+/// The space on both sides of the line behind the button.
+const BESIDE_LINE: f32 = 8.0;
 /// The bar, but nothing in it.
 const GROUND: u32 = NONE - 1;
 
@@ -40,7 +42,7 @@ pub fn top() -> f32 {
     getf(W_H, 0) - if exists() { HEIGHT } else { 0.0 }
 }
 
-fn is_minimised(window: u32) -> bool {
+pub fn is_minimised(window: u32) -> bool {
     get(W_STYLE, window) & tree::APART != 0
 }
 
@@ -76,9 +78,9 @@ fn cascade(window: u32) {
     let rows = (((height - HEIGHT - 2.0 * CASCADE_FROM - theme::LEAST_WINDOW_H) / CASCADE) as u32).max(1);
     let columns = (((width - CASCADE_FROM - theme::LEAST_WINDOW_W) / CASCADE) as u32).max(1);
     let mut number = 0;
-    while number < 4 * rows {
+    while number < rows * columns {
         // Each time the bottom is reached, the next goes on a little further to the right.
-        let (row, column) = (number % rows, (number % rows + number / rows * 4) % columns);
+        let (row, column) = (number % rows, (number % rows + number / rows) % columns);
         let x = CASCADE_FROM + CASCADE * column as f32;
         let y = (CASCADE_FROM + CASCADE * row as f32).min((height - HEIGHT - TITLE_BAR).max(0.0));
         setf(W_LEFT, window, x);
@@ -115,6 +117,7 @@ pub fn minimise(window: u32) {
     if load(D_FRONT) == window {
         store(D_FRONT, frontmost());
     }
+    tooltip::hide();
     tree::touch(window);
 }
 
@@ -153,12 +156,13 @@ pub fn place() {
         setf(WIDTH, window, liked(window));
         count += 1;
     });
-    let from = PAD + APPS_WIDTH + 2.0 * GAP;
+    let from = PAD + APPS_WIDTH + 2.0 * BESIDE_LINE;
     let room = getf(W_W, 0) - PAD - from - GAP * count as f32;
-    let mut widest = WIDEST;
+    let mut widest = (room / count.max(1) as f32).clamp(0.0, WIDEST);
     let mut round = 0;
     while round < 4 {
         let (mut narrow, mut wide) = (0.0, 0);
+        // Those that need less than their share leave more to the others.
         each_window(|window| {
             let width = getf(WIDTH, window);
             if width < widest { narrow += width } else { wide += 1 }
@@ -272,7 +276,7 @@ pub fn paint(brush: &mut Brush) {
     brush.rectangle([0.0, upper, width, upper + hair], 0.0, colour(WindowEdge));
     let before = brush.limit([0.0, upper, width, bottom]);
     entry(0, PAD, APPS_WIDTH, brush);
-    let x = (PAD + APPS_WIDTH + GAP) * scale;
+    let x = round((PAD + APPS_WIDTH + BESIDE_LINE) * scale) as f32;
     let inset = 14.0 * scale;
     brush.rectangle([x, upper + inset, x + hair, bottom - inset], 0.0, colour(ControlEdge));
     each_window(|window| entry(window, getf(X, window), getf(WIDTH, window), brush));

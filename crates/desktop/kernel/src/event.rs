@@ -52,7 +52,7 @@ pub const ACCENT: u16 = 67;
 
 // --- To the owner: `key` is the widget, `b` its owner ----------------------------------------------------------------------
 
-/// A button was clicked.
+/// A button was clicked that has no menu.
 pub const CLICKED: u16 = 80;
 /// The value is now `a` (a 32-bit float), or the text changed.
 pub const CHANGED: u16 = 81;

@@ -16,8 +16,6 @@ enum Stroke {
     Ring(u8, u8, u8),
     /// A rectangle with round corners: left, top, right, bottom.
     Frame(u8, u8, u8, u8),
-    /// A dot: its centre and radius.
-    Dot(u8, u8, u8),
 }
 use Stroke::*;
 
@@ -59,16 +57,16 @@ static ICONS: [&[Stroke]; 18] = [
     ],
     // Gear.
     &[
-        Ring(32, 32, 17),
-        Dot(32, 32, 5),
-        Line(32, 6, 32, 13),
-        Line(32, 51, 32, 58),
-        Line(6, 32, 13, 32),
-        Line(51, 32, 58, 32),
-        Line(14, 14, 18, 18),
-        Line(46, 46, 50, 50),
-        Line(14, 50, 18, 46),
-        Line(46, 18, 50, 14),
+        Ring(32, 32, 18),
+        Ring(32, 32, 7),
+        Line(32, 7, 32, 14),
+        Line(32, 50, 32, 57),
+        Line(7, 32, 14, 32),
+        Line(50, 32, 57, 32),
+        Line(14, 14, 19, 19),
+        Line(45, 45, 50, 50),
+        Line(14, 50, 19, 45),
+        Line(45, 19, 50, 14),
     ],
     // Sparkle.
     &[
@@ -155,7 +153,6 @@ pub fn paint(icon: u32, x: f32, y: f32, colour: u32, brush: &mut Brush) {
                 let edges = [x + at(left) - half, y + at(top) - half, x + at(right) + half, y + at(bottom) + half];
                 brush.border(edges, 2.5 * scale, width, colour);
             }
-            Dot(cx, cy, radius) => brush.circle(x + at(cx), y + at(cy), at(radius), colour),
         }
     }
 }

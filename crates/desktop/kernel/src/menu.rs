@@ -38,6 +38,12 @@ pub fn is_open() -> bool {
     shown() != NONE
 }
 
+/// Whether this button's menu is open.
+pub fn is_open_of(button: u32) -> bool {
+    let menu = load(D_MENU);
+    menu != NONE && menu != APPS && get(W_PARENT, menu) == button
+}
+
 /// The menu of a button, or [`NONE`].
 pub fn of(button: u32) -> u32 {
     let mut child = get(W_FIRST, button);

@@ -278,7 +278,8 @@ pub fn change(widget: u32, property: u32, value: u32) -> bool {
         properties::SELECTED => tabs::set_selected(widget, value),
         properties::OPEN if get(W_KIND, widget) == kinds::MENU => menu::set_open(widget, value != 0),
         properties::MINIMISED if get(W_KIND, widget) == kinds::WINDOW => match value {
-            0 => bar::restore(widget),
+            0 if bar::is_minimised(widget) => raise(widget),
+            0 => {}
             _ => bar::minimise(widget),
         },
         properties::PIXEL_SIZE => return canvas::resize(widget, value),
