@@ -4,7 +4,7 @@
 //! Windows that wait in the bar are minimised ([`tree::APART`]). An entry's transitions are its window's, the button's those of widget 0.
 
 use crate::dispatch::{pointer, window_of};
-use crate::event::{icons::GRID, keys, kinds};
+use crate::event::{icons::GRID, keys, kinds, style::HIDDEN};
 use crate::item::{Brush, grown};
 use crate::math::{ease, round};
 use crate::memory::*;
@@ -19,6 +19,8 @@ const GAP: f32 = 4.0;
 /// The space beside an entry's title, and the entry's greatest width.
 const INSET: f32 = 12.0;
 const WIDEST: f32 = 200.0;
+/// An entry that is narrower has less space beside its title.
+const CROWDED: f32 = 64.0;
 const APPS_WIDTH: f32 = 80.0;
 /// The space on both sides of the line behind the button.
 const BESIDE_LINE: f32 = 8.0;
@@ -181,10 +183,13 @@ pub fn place() {
     });
 }
 
+/// Calls `body` with each window that its owner does not hide.
 fn each_window(mut body: impl FnMut(u32)) {
     let mut window = load(D_WINDOWS);
     while window != NONE {
-        body(window);
+        if get(W_STYLE, window) >> HIDDEN & 1 == 0 {
+            body(window);
+        }
         window = get(W_LINK, window);
     }
 }
@@ -319,7 +324,9 @@ fn entry(widget: u32, x: f32, width: f32, brush: &mut Brush) {
     let rest = if is_minimised(widget) { mix(colour(Quiet), colour(Bar), 0.35) } else { colour(Quiet) };
     let ink = mix(rest, colour(Text), on.max(hot * 0.6));
     let before = brush.limit(grown(edges, -2.0 * scale));
-    let room = width - 2.0 * INSET;
-    brush.short_text(widget, (x + INSET) * scale, baseline, size * scale, room * scale, ink);
+    // Where it is crowded, the titles need the space at their sides.
+    let inset = if width < CROWDED { INSET / 2.0 } else { INSET };
+    let room = width - 2.0 * inset;
+    brush.short_text(widget, (x + inset) * scale, baseline, size * scale, room * scale, ink);
     brush.clip = before;
 }

@@ -194,9 +194,10 @@ pub fn paint(widget: u32, brush: &mut Brush) {
 pub fn sample(first: u32, size: u32, edges: Edges, x: f32, y: f32) -> [f32; 3] {
     let span = |at: f32, from: f32, to: f32, count: u32| {
         let per_pixel = count as f32 / (to - from);
-        // A thousandth less on each side: where the factor is whole, rounding brings in no neighbour.
-        let start = ((at - 0.5 - from) * per_pixel + 0.001).clamp(0.0, count as f32 - 0.002);
-        (start, (start + per_pixel - 0.002).clamp(start + 0.001, count as f32))
+        // A thousandth less on each side: where the factor is whole, rounding brings in no neighbour. (`clamp` could panic, and the
+        // text of its message needs more stack than there is.)
+        let start = ((at - 0.5 - from) * per_pixel + 0.001).min(count as f32 - 0.002).max(0.0);
+        (start, (start + per_pixel - 0.002).min(count as f32).max(start + 0.001))
     };
     let (left, right) = span(x, edges[0], edges[2], columns(size));
     let (top, bottom) = span(y, edges[1], edges[3], rows(size));

@@ -91,7 +91,8 @@ fn paint_window(widget: u32, edges: Edges, brush: &mut Brush) {
     let x = (left + theme::MARGIN * scale).max(left);
     let baseline = theme::TITLE_BAR / 2.0 - text::line_height(size) / 2.0 + font::baseline() * size;
     let y = top + round(baseline * scale) as f32;
-    brush.text(widget, x, y, size * scale, if front { colour(Text) } else { colour(Quiet) });
+    let room = right - window::buttons() * theme::TITLE_BUTTON * scale - x;
+    brush.short_text(widget, x, y, size * scale, room, if front { colour(Text) } else { colour(Quiet) });
     brush.clip = title;
     title_buttons(widget, edges, brush);
     brush.clip = all;
