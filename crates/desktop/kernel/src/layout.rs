@@ -2,7 +2,7 @@
 
 use crate::memory::*;
 use crate::tree::GONE;
-use crate::{bar, flex, text};
+use crate::{bar, flex, text, window};
 use gpu_run_kernel::gpu::{load, store};
 use gpu_run_kernel::team::Team;
 
@@ -19,6 +19,7 @@ pub fn layout(team: &Team) {
     if team.leads() {
         size_desktop();
         bar::place();
+        window::fit();
     }
     team.meet();
     let levels = load(S_LEVELS);

@@ -20,6 +20,9 @@ pub const MINIMISE: u32 = 128;
 /// How near to the desktop's edge a window that is moved snaps to it.
 const SNAP: f32 = 6.0;
 
+/// How much of a window is left on the desktop at least when the desktop becomes narrower.
+const LEAST_IN_REACH: f32 = 120.0;
+
 /// The part of a window that is at a place, in units from the window's corner; 0: its content.
 pub fn part_at(window: u32, x: f32, y: f32) -> u32 {
     let (w, h) = (getf(W_W, window), getf(W_H, window));
@@ -150,6 +153,31 @@ fn restore(window: u32) {
     (0..4).for_each(|i| set(PLACE[i], window, get(OLD[i], window)));
     unmark(window, F_SNAPPED);
     tree::touch(window);
+}
+
+/// Fits windows to a desktop that has another size than before: those that fill it or half of it, and, if there is a bar, those whose title
+/// would be out of reach.
+pub fn fit() {
+    let (width, height) = (getf(W_W, 0), bar::top());
+    let before = f32::from_bits(load(D_ROOM_W));
+    if before == width && f32::from_bits(load(D_ROOM_H)) == height {
+        return;
+    }
+    store(D_ROOM_W, width.to_bits());
+    store(D_ROOM_H, height.to_bits());
+    let mut window = load(D_WINDOWS);
+    while window != NONE {
+        let x = getf(W_LEFT, window);
+        if has(window, F_SNAPPED) {
+            let half = getf(W_WIDTH, window) < 0.75 * before;
+            snap(window, if x > 0.0 { width / 2.0 } else { 0.0 }, if half { width / 2.0 } else { width }, height);
+        } else if bar::exists() && !x.is_nan() && !getf(W_TOP, window).is_nan() {
+            setf(W_LEFT, window, x.min(width - LEAST_IN_REACH));
+            setf(W_TOP, window, in_reach(getf(W_TOP, window)));
+            tree::touch(window);
+        }
+        window = get(W_LINK, window);
+    }
 }
 
 /// Moves a window.

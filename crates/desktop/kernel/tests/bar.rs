@@ -209,3 +209,22 @@ fn without_names_of_apps_there_is_no_bar() {
     desk.click(700.0 - 2.5 * 36.0, 18.0);
     assert!(is_visible(&desk, 3));
 }
+
+#[test]
+fn windows_follow_the_size_of_the_desktop() {
+    let mut desk = desk();
+    desk.key(keys::ENTER, modifiers::ALT);
+    desk.set(2, p::LEFT, 600.0);
+    desk.set(2, p::TOP, 430.0);
+    desk.resize(560, 400, 1.0);
+    desk.tick();
+    assert_eq!(place(&desk, 3), [0.0, 0.0, 560.0, 400.0 - bar::HEIGHT]);
+    assert_eq!(place(&desk, 2)[..2], [440.0, 400.0 - bar::HEIGHT - 36.0]);
+    desk.text(0, "");
+    desk.tick();
+    assert_eq!(place(&desk, 3), [0.0, 0.0, 560.0, 400.0]);
+    // The size before is not forgotten.
+    desk.key(keys::ENTER, modifiers::ALT);
+    desk.tick();
+    assert_eq!(place(&desk, 3)[2..], [180.0, 96.0]);
+}

@@ -113,6 +113,9 @@ words! { ROOM, 4;
     /// Which of the plots' places are in use, as bits.
     D_PLOTS
     D_PLOTS_2
+    /// The size of the desktop without the bar, as windows were fitted to it.
+    D_ROOM_W
+    D_ROOM_H
 }
 
 // --- Fields of the state --------------------------------------------------------------------------------------------------
