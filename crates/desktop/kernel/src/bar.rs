@@ -27,10 +27,6 @@ const BESIDE_LINE: f32 = 8.0;
 /// The bar, but nothing in it.
 const GROUND: u32 = NONE - 1;
 
-// A window has no pixels: these fields have the left edge and the width of its entry.
-const X: u32 = W_PIXELS;
-const WIDTH: u32 = W_PIXELS_CHANGED;
-
 /// How far apart windows without a place are placed.
 const CASCADE: f32 = 28.0;
 const CASCADE_FROM: f32 = 24.0;
@@ -155,7 +151,7 @@ pub fn place() {
     }
     let mut count = 0;
     each_window(|window| {
-        setf(WIDTH, window, liked(window));
+        setf(W_ENTRY_W, window, liked(window));
         count += 1;
     });
     let from = PAD + APPS_WIDTH + 2.0 * BESIDE_LINE;
@@ -166,7 +162,7 @@ pub fn place() {
         let (mut narrow, mut wide) = (0.0, 0);
         // Those that need less than their share leave more to the others.
         each_window(|window| {
-            let width = getf(WIDTH, window);
+            let width = getf(W_ENTRY_W, window);
             if width < widest { narrow += width } else { wide += 1 }
         });
         if wide != 0 {
@@ -176,9 +172,9 @@ pub fn place() {
     }
     let mut x = from;
     each_window(|window| {
-        let width = getf(WIDTH, window).min(widest);
-        setf(X, window, x);
-        setf(WIDTH, window, width);
+        let width = getf(W_ENTRY_W, window).min(widest);
+        setf(W_ENTRY_X, window, x);
+        setf(W_ENTRY_W, window, width);
         x += width + GAP;
     });
 }
@@ -206,7 +202,7 @@ pub fn part_under_pointer() -> u32 {
     }
     let mut found = GROUND;
     each_window(|window| {
-        if x >= getf(X, window) && x < getf(X, window) + getf(WIDTH, window) {
+        if x >= getf(W_ENTRY_X, window) && x < getf(W_ENTRY_X, window) + getf(W_ENTRY_W, window) {
             found = window;
         }
     });
@@ -284,7 +280,7 @@ pub fn paint(brush: &mut Brush) {
     let x = round((PAD + APPS_WIDTH + BESIDE_LINE) * scale) as f32;
     let inset = 14.0 * scale;
     brush.rectangle([x, upper + inset, x + hair, bottom - inset], 0.0, colour(ControlEdge));
-    each_window(|window| entry(window, getf(X, window), getf(WIDTH, window), brush));
+    each_window(|window| entry(window, getf(W_ENTRY_X, window), getf(W_ENTRY_W, window), brush));
     brush.clip = before;
 }
 

@@ -36,12 +36,16 @@ fn rows(size: u32) -> u32 {
 fn area(size: u32) -> u32 {
     columns(size) * rows(size)
 }
+/// The words that so many pixels take.
+fn words(size: u32) -> u32 {
+    BANDS + area(size)
+}
 
 // --- Room for pixels -------------------------------------------------------------------------------------------------------
 
 /// Gives a widget so many pixels, all black. Returns false, and changes nothing, if that is not allowed or there is no room.
 pub fn resize(widget: u32, size: u32) -> bool {
-    if !has_pixels(widget) || size != 0 && area(size) == 0 || area(size) > PIXEL_ROOM {
+    if !has_pixels(widget) || size != 0 && area(size) == 0 || area(size) > PIXEL_ROOM - BANDS {
         return false;
     }
     let (old, place) = (get(W_PIXEL_SIZE, widget), get(W_PIXELS, widget));
@@ -53,11 +57,11 @@ pub fn resize(widget: u32, size: u32) -> bool {
         return false;
     }
     if size != 0 {
-        list(get(W_PIXELS, widget), area(size), [BLACK; 4]);
+        list(get(W_PIXELS, widget) + BANDS, area(size), [BLACK; 4]);
+        touched(widget, 0, rows(size) - 1);
     }
     setf(W_CONTENT_WIDTH, widget, columns(size) as f32);
     setf(W_CONTENT_HEIGHT, widget, rows(size) as f32);
-    touched(widget);
     tree::touch(widget);
     true
 }
@@ -68,13 +72,15 @@ pub fn free(widget: u32) {
     if !has_pixels(widget) || size == 0 {
         return;
     }
+    // Pixels that were listed before must not be written to what has this place next.
+    write_all();
     let (previous, next) = (before(get(W_PIXELS, widget)), get(W_LINK, widget));
     if previous == NONE {
         store(D_PIXELS, next)
     } else {
         set(W_LINK, previous, next)
     }
-    store(D_PIXEL_COUNT, load(D_PIXEL_COUNT) - area(size));
+    store(D_PIXEL_COUNT, load(D_PIXEL_COUNT) - words(size));
     set(W_PIXEL_SIZE, widget, 0);
 }
 
@@ -90,11 +96,11 @@ fn before(place: u32) -> u32 {
 /// Takes the first gap that is large enough.
 fn take(widget: u32, size: u32) -> bool {
     let (mut previous, mut at, mut from) = (NONE, load(D_PIXELS), 0);
-    while at != NONE && get(W_PIXELS, at) - from < area(size) {
-        from = get(W_PIXELS, at) + area(get(W_PIXEL_SIZE, at));
+    while at != NONE && get(W_PIXELS, at) - from < words(size) {
+        from = get(W_PIXELS, at) + words(get(W_PIXEL_SIZE, at));
         (previous, at) = (at, get(W_LINK, at));
     }
-    if at == NONE && PIXEL_ROOM - from < area(size) {
+    if at == NONE && PIXEL_ROOM - from < words(size) {
         return false;
     }
     link(widget, size, from, previous);
@@ -107,7 +113,7 @@ fn link(widget: u32, size: u32, place: u32, previous: u32) {
     store(word, widget);
     set(W_PIXEL_SIZE, widget, size);
     set(W_PIXELS, widget, place);
-    store(D_PIXEL_COUNT, load(D_PIXEL_COUNT) + area(size));
+    store(D_PIXEL_COUNT, load(D_PIXEL_COUNT) + words(size));
 }
 
 // --- Writing pixels --------------------------------------------------------------------------------------------------------
@@ -118,15 +124,16 @@ pub fn write(it: &Event) -> bool {
     if !tree::exists(widget) || !has_pixels(widget) {
         return false;
     }
-    let total = area(get(W_PIXEL_SIZE, widget));
+    let size = get(W_PIXEL_SIZE, widget);
+    let total = area(size);
     let count = if runs { it.id } else { (it.flags & 0xFF) as u32 };
     if count == 0 || !runs && count > 4 || it.a >= total || count > total - it.a {
         return false;
     }
     let colours =
         if runs { [it.b; 4] } else { [it.b, it.b >> 24 | it.id << 8, it.id >> 16 | it.wait << 16, it.wait >> 8] };
-    list(get(W_PIXELS, widget) + it.a, count, colours);
-    touched(widget);
+    list(get(W_PIXELS, widget) + BANDS + it.a, count, colours);
+    touched(widget, it.a / columns(size), (it.a + count - 1) / columns(size));
     true
 }
 
@@ -138,9 +145,33 @@ fn list(first: u32, count: u32, colours: [u32; 4]) {
     store(S_WRITES, load(S_WRITES) + 1);
 }
 
-fn touched(widget: u32) {
-    set(W_PIXELS_CHANGED, widget, get(W_PIXELS_CHANGED, widget).wrapping_add(1));
+/// Notes that rows change. The bands beside theirs count as changed, too: a pixel of the frame can show rows of two bands.
+fn touched(widget: u32, from: u32, to: u32) {
+    let rows = rows(get(W_PIXEL_SIZE, widget));
+    let first = (from * BANDS / rows).saturating_sub(1);
+    let last = (((to + 1) * BANDS - 1) / rows + 1).min(BANDS - 1);
+    let change = load(D_PIXELS_CHANGED).wrapping_add(1);
+    store(D_PIXELS_CHANGED, change);
+    (first..=last).for_each(|band| store(PIXEL_ARENA + (get(W_PIXELS, widget) + band) * 4, change));
     store(D_CHANGED, 1);
+}
+
+/// Writes what is listed, by one lane.
+fn write_all() {
+    (0..load(S_WRITES)).for_each(|i| write_listed(WRITES + i * WRITE_BYTES, 0, 1));
+    store(S_WRITES, 0);
+}
+
+/// Writes those pixels of a list that belong to the thread `rank` of `size`.
+#[inline(always)]
+fn write_listed(at: u32, rank: u32, size: u32) {
+    let (first, count) = (load(at), load(at + 4));
+    let phase = first % size;
+    let mut i = if rank >= phase { rank - phase } else { rank + size - phase };
+    while i < count {
+        store(PIXEL_ARENA + (first + i) * 4, load(at + 8 + if i < 4 { i * 4 } else { 0 }));
+        i += size;
+    }
 }
 
 /// Writes the listed pixels. Every thread has its own pixels, and goes through the whole list: so of two colours for a pixel the later
@@ -152,13 +183,7 @@ pub fn apply(team: &Team) {
     }
     let mut at = WRITES;
     while at < WRITES + writes * WRITE_BYTES {
-        let (first, count) = (load(at), load(at + 4));
-        let phase = first % team.size;
-        let mut i = if team.rank >= phase { team.rank - phase } else { team.rank + team.size - phase };
-        while i < count {
-            store(PIXEL_ARENA + (first + i) * 4, load(at + 8 + if i < 4 { i * 4 } else { 0 }));
-            i += team.size;
-        }
+        write_listed(at, team.rank, team.size);
         at += WRITE_BYTES;
     }
     team.meet();
@@ -185,7 +210,21 @@ pub fn paint(widget: u32, brush: &mut Brush) {
     let edges = picture(widget, brush.scale);
     let least = (edges[2] - edges[0]).min(edges[3] - edges[1]);
     let radius = (theme::CONTROL_RADIUS * brush.scale).min(least / 8.0);
-    brush.pixels(edges, radius, get(W_PIXELS, widget), size, get(W_PIXELS_CHANGED, widget));
+    let first = get(W_PIXELS, widget);
+    let changed = |band: u32| load(PIXEL_ARENA + (first + band) * 4);
+    let [left, top, right, bottom] = edges;
+    if bottom - top < 2.0 * BANDS as f32 {
+        let latest = (0..BANDS).fold(0, |latest, band| changed(band).max(latest));
+        brush.pixels(edges, radius, first + BANDS, size, latest);
+    } else {
+        // A band a piece, so that only the tiles of those that changed are drawn.
+        let border = |band: u32| top + round((bottom - top) * band as f32 / BANDS as f32) as f32;
+        (0..BANDS).for_each(|band| {
+            let before = brush.limit([left, border(band), right, border(band + 1)]);
+            brush.pixels(edges, radius, first + BANDS, size, changed(band));
+            brush.clip = before;
+        });
+    }
     paint::ring(widget, edges, radius, brush);
 }
 

@@ -28,7 +28,7 @@ fn desk() -> Desk {
 
 /// The middle of a window's entry.
 fn entry(desk: &Desk, window: u32) -> f32 {
-    desk.number(W_PIXELS, window) + desk.number(W_PIXELS_CHANGED, window) / 2.0
+    desk.number(W_ENTRY_X, window) + desk.number(W_ENTRY_W, window) / 2.0
 }
 
 fn place(desk: &Desk, widget: u32) -> [f32; 4] {
@@ -147,7 +147,7 @@ fn windows_without_a_place_do_not_cover_each_other() {
     // All entries are in the bar, side by side.
     let mut last = 0.0;
     for number in (1..60).chain([70]) {
-        let (x, width) = (desk.number(W_PIXELS, number), desk.number(W_PIXELS_CHANGED, number));
+        let (x, width) = (desk.number(W_ENTRY_X, number), desk.number(W_ENTRY_W, number));
         assert!(x >= last && x + width <= 700.0, "window {number}: {x} {width}");
         last = x + width;
     }
@@ -159,7 +159,7 @@ fn long_titles_are_shortened_and_short_ones_are_not() {
     (4..8).for_each(|number| desk.create(number, kinds::WINDOW, 0));
     (4..8).for_each(|number| desk.text(number, "A title that is much longer than there is room for in the bar"));
     desk.tick();
-    let width = |window: u32| desk.number(W_PIXELS_CHANGED, window);
+    let width = |window: u32| desk.number(W_ENTRY_W, window);
     assert!((1..=3).all(|window| width(window) == width(1)));
     assert!(width(4) > 70.0 && (4..8).all(|window| width(window) == width(4)));
 }

@@ -44,7 +44,7 @@ fn run(desk: &mut Desk, widget: u32, first: u32, count: u32, colour: u32) {
 
 fn pixels(desk: &Desk, widget: u32) -> Vec<u32> {
     let (first, size) = (desk.of_widget(W_PIXELS, widget), desk.of_widget(W_PIXEL_SIZE, widget));
-    (0..(size & 0xFFFF) * (size >> 16)).map(|i| desk.word(PIXEL_ARENA + (first + i) * 4)).collect()
+    (0..(size & 0xFFFF) * (size >> 16)).map(|i| desk.word(PIXEL_ARENA + (first + BANDS + i) * 4)).collect()
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn what_is_not_a_widgets_pixel_is_refused() {
     put(&mut desk, 77, 0, &[1]);
     desk.set_word(3, p::PIXEL_SIZE, size(2, 2));
     desk.set_word(4, p::PIXEL_SIZE, size(2, 0));
-    desk.set_word(4, p::PIXEL_SIZE, size(2048, 1025));
+    desk.set_word(4, p::PIXEL_SIZE, size(2048, 1027));
     desk.tick();
     assert_eq!(desk.word(D_REFUSED), 10);
     assert!(pixels(&desk, SHOWN).iter().all(|pixel| *pixel == 0));
@@ -155,18 +155,19 @@ fn room_for_pixels_is_used_again() {
         desk.set_word(widget, p::PIXEL_SIZE, size(500, 400));
     }
     desk.tick();
-    assert_eq!(desk.word(D_PIXEL_COUNT), 1_600_000);
+    let used = 1_600_000 + 4 * BANDS;
+    assert_eq!(desk.word(D_PIXEL_COUNT), used);
     // No room: the old pixels stay.
     run(&mut desk, SHOWN, 0, 1_000_000, 0x123456);
     desk.set_word(SHOWN, p::PIXEL_SIZE, size(1900, 1000));
     desk.tick();
-    assert_eq!((desk.word(D_REFUSED), desk.word(D_PIXEL_COUNT)), (1, 1_600_000));
-    assert_eq!(desk.word(PIXEL_ARENA + (desk.of_widget(W_PIXELS, SHOWN) + 999_999) * 4), 0x123456);
+    assert_eq!((desk.word(D_REFUSED), desk.word(D_PIXEL_COUNT)), (1, used));
+    assert_eq!(desk.word(PIXEL_ARENA + (desk.of_widget(W_PIXELS, SHOWN) + BANDS + 999_999) * 4), 0x123456);
     desk.destroy(4);
     desk.create(6, CANVAS, 1);
     desk.set_word(6, p::PIXEL_SIZE, size(100, 100));
     desk.tick();
-    assert_eq!(desk.of_widget(W_PIXELS, 6), 1_200_000);
+    assert_eq!(desk.of_widget(W_PIXELS, 6), 1_200_000 + 2 * BANDS);
     desk.destroy(1);
     desk.tick();
     assert_eq!((desk.word(D_PIXEL_COUNT), desk.word(D_PIXELS)), (0, NONE));
@@ -231,14 +232,42 @@ fn plots_keep_the_last_values_and_scale_by_them() {
 }
 
 #[test]
-fn only_the_tiles_of_a_canvas_are_drawn_when_its_pixels_change() {
-    let mut desk = desk(1, 32, size(64, 32));
+fn only_the_tiles_around_changed_pixels_are_drawn() {
+    let mut desk = desk(1, 32, size(128, 128));
     desk.settle();
-    let tiles = desk.word(S_TILES);
-    put(&mut desk, SHOWN, 100, &[0xFFFFFF]);
-    desk.tick();
-    let drawn = desk.word(S_TILES) - tiles;
-    assert!((1..=20).contains(&drawn), "{drawn} tiles");
+    for (first, most) in [(64 * 128 + 7, 4 * 5), (0, 4 * 5)] {
+        let tiles = desk.word(S_TILES);
+        put(&mut desk, SHOWN, first, &[0xFFFFFF]);
+        desk.tick();
+        let drawn = desk.word(S_TILES) - tiles;
+        assert!((1..=most).contains(&drawn), "{drawn} tiles");
+    }
+}
+
+#[test]
+fn a_scaled_canvas_drawn_in_steps_is_the_one_drawn_at_once() {
+    let mut random = Rng::with_seed(4);
+    let mut desk = desk(1, 32, size(50, 90));
+    for step in 0..40 {
+        if step % 8 == 0 {
+            desk.set_word(SHOWN, p::PIXEL_SIZE, size(random.u32(1..100), random.u32(1..200)));
+            desk.set(SHOWN, p::WIDTH, random.f32() * 200.0);
+            desk.set(SHOWN, p::HEIGHT, random.f32() * 170.0);
+        }
+        if step % 11 == 0 {
+            // The same number and size, and as many changes as before.
+            desk.destroy(SHOWN);
+            desk.create(SHOWN, CANVAS, 1);
+            desk.set_word(SHOWN, p::PIXEL_SIZE, size(60, 40));
+        }
+        for _ in 0..4 {
+            run(&mut desk, SHOWN, random.u32(..2000), random.u32(1..9), random.u32(..1 << 24));
+        }
+        desk.settle();
+        let mut fresh = desk.resumed();
+        fresh.tick();
+        assert!(desk.pixels() == fresh.pixels(), "step {step}");
+    }
 }
 
 #[test]

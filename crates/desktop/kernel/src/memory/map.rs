@@ -107,9 +107,10 @@ words! { ROOM, 4;
     D_TIP
     D_TIP_X
     D_TIP_Y
-    /// The widget with the lowest pixels, and how many pixels widgets have.
+    /// The widget with the lowest pixels, how much of their room is in use, and how often pixels were changed.
     D_PIXELS
     D_PIXEL_COUNT
+    D_PIXELS_CHANGED
     /// Which of the plots' places are in use, as bits.
     D_PLOTS
     D_PLOTS_2
@@ -209,10 +210,12 @@ words! { FIELDS, FIELD_BYTES;
     W_ICON
     /// The next window in the bar, or the next widget with pixels.
     W_LINK
-    /// A canvas's or image's size in pixels (height and width, each in 16 bits), its first pixel, and how often its pixels changed.
+    /// A canvas's or image's size in pixels (height and width, each in 16 bits), and where its words begin in the room for pixels.
     W_PIXEL_SIZE
     W_PIXELS
-    W_PIXELS_CHANGED
+    /// The place of a window's entry in the bar, and its width, in units.
+    W_ENTRY_X
+    W_ENTRY_W
     /// A plot's place for its values, from 1, and the greatest value that it shows.
     W_PLOT
     W_GREATEST
@@ -230,8 +233,10 @@ pub const SERIES: u32 = 4;
 pub const VALUES: u32 = 256;
 pub const PLOT_BYTES: u32 = SERIES * (VALUES + 1) * 4;
 pub const PLOT_ARENA: u32 = TEXT_ARENA + TEXT_BLOCKS * BLOCK_BYTES;
-/// The pixels of canvases and images, one word each: red, green, blue.
-pub const PIXEL_ROOM: u32 = 1 << 21;
+/// The pixels of canvases and images, one word each: red, green, blue. Before those of a widget there is a word for each of `BANDS`
+/// equal parts of its height, which is another number whenever a pixel of that part has changed.
+pub const BANDS: u32 = 32;
+pub const PIXEL_ROOM: u32 = (1 << 21) + 4096;
 pub const PIXEL_ARENA: u32 = (PLOT_ARENA + PLOTS * PLOT_BYTES).next_multiple_of(4096);
 /// Here the desktop's state ends.
 pub const ROOM_END: u32 = PIXEL_ARENA + PIXEL_ROOM * 4;
