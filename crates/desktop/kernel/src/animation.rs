@@ -1,11 +1,11 @@
 //! Transitions: how far each active widget has come to being hovered, pressed or switched on. They go by the animation's clock, so they
 //! look the same at any rate.
 
-use crate::dispatch::is_active;
+use crate::dispatch::{is_active, takes_input};
 use crate::event::kinds;
 use crate::memory::*;
 use crate::theme::TRANSITION;
-use crate::{bar, menu, tooltip};
+use crate::{bar, menu, tooltip, tree};
 use gpu_run_kernel::gpu::{load, or, store};
 use gpu_run_kernel::team::Team;
 
@@ -22,8 +22,8 @@ pub fn animate(team: &Team) {
     let step = period() as f32 / TRANSITION;
     let (hover, pressed) = (load(D_HOVER), load(D_PRESS));
     team.for_each(load(D_USED), |widget| {
-        let (hot, down, on) = if is_active(widget) {
-            let hot = widget == hover && (pressed == NONE || pressed == widget);
+        let (hot, down, on) = if tree::exists(widget) && takes_input(get(W_KIND, widget)) {
+            let hot = is_active(widget) && widget == hover && (pressed == NONE || pressed == widget);
             (hot || menu::is_open_of(widget), hot && widget == pressed, is_on(widget))
         } else if let Some(states) = bar::states(widget) {
             states
