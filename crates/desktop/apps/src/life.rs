@@ -15,7 +15,7 @@ pub fn run(ui: &Ui, _: &[String]) -> io::Result<()> {
     let window = ui.window("Life");
     let mut canvas = window.canvas(WIDTH * CELL, HEIGHT * CELL);
     let bar = window.row().gap(8.0);
-    let play = bar.button("Stop").icon(Icon::Stop);
+    let play = bar.button("Pause").icon(Icon::Pause);
     let step = bar.button("Step");
     let random = bar.button("Random").icon(Icon::Sparkle);
     let clear = bar.button("Clear");
@@ -37,8 +37,8 @@ pub fn run(ui: &Ui, _: &[String]) -> io::Result<()> {
             }
             Event::Clicked(widget) if widget == play => {
                 runs = !runs;
-                play.set_text(if runs { "Stop" } else { "Play" });
-                let _same = play.clone().icon(if runs { Icon::Stop } else { Icon::Play });
+                play.set_text(if runs { "Pause" } else { "Play" });
+                let _same = play.clone().icon(if runs { Icon::Pause } else { Icon::Play });
                 ui.tick_in(period);
             }
             Event::Clicked(widget) if widget == step => {

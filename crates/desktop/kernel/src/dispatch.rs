@@ -2,7 +2,7 @@
 
 use crate::event::{keys, kinds, *};
 use crate::memory::*;
-use crate::{field, keyboard, tree, window};
+use crate::{canvas, field, keyboard, menu, overlay, tabs, tooltip, tree, window};
 use gpu_run_kernel::event::Event;
 use gpu_run_kernel::gpu::{load, store};
 use gpu_run_kernel::input::get as event;
@@ -23,9 +23,11 @@ pub fn dispatch(team: &Team) {
 
 fn act(it: &Event, hit: u32) {
     match it.kind {
-        MOVE => point(it, hit),
-        PRESS if it.key == 0 => {
+        MOVE => {
             point(it, hit);
+        }
+        PRESS if it.key == 0 => {
+            let hit = point(it, hit);
             press(hit);
         }
         RELEASE if it.key == 0 => {
@@ -33,15 +35,19 @@ fn act(it: &Event, hit: u32) {
             release();
         }
         KEY => keyboard::key(it.key, it.a),
-        TYPE if it.key >= 32 && it.key != 127 => field::type_character(load(D_FOCUS), it.key),
+        TYPE if it.key >= 32 && it.key != 127 => keyboard::character(it.key),
         _ => {}
     }
 }
 
 /// Whether a widget takes the pointer and the keys.
 pub fn is_active(widget: u32) -> bool {
-    let active = kinds::BUTTON..=kinds::FIELD;
-    tree::exists(widget) && active.contains(&get(W_KIND, widget)) && !has(widget, F_DISABLED)
+    tree::exists(widget) && takes_input(get(W_KIND, widget)) && !has(widget, F_DISABLED)
+}
+
+/// Whether widgets of a kind take the pointer and the keys, if they are not disabled.
+pub fn takes_input(kind: u32) -> bool {
+    matches!(kind, kinds::BUTTON..=kinds::FIELD | kinds::TABS | kinds::CANVAS)
 }
 
 /// The window that a widget is in, or [`NONE`].
@@ -57,34 +63,42 @@ pub fn pointer() -> (f32, f32) {
     (load(D_POINTER_X) as i32 as f32 / 256.0, load(D_POINTER_Y) as i32 as f32 / 256.0)
 }
 
-fn point(it: &Event, hit: u32) {
+/// Moves the pointer. Returns the widget that it is on: none, if something lies above.
+fn point(it: &Event, hit: u32) -> u32 {
     let scale = load(D_SCALE) as i64;
     store(D_POINTER_X, ((it.a as i32 as i64) * 256 / scale) as u32);
     store(D_POINTER_Y, ((it.b as i32 as i64) * 256 / scale) as u32);
+    let hit = if overlay::point(hit) { NONE } else { hit };
     let target = if is_active(hit) || hit != NONE && get(W_KIND, hit) == kinds::WINDOW { hit } else { NONE };
     if load(D_HOVER) != target {
         store(D_HOVER, target);
         store(D_CHANGED, 1);
     }
-    if target != NONE && get(W_KIND, target) == kinds::WINDOW {
-        // The buttons of a title bar are no widgets: which one is under the pointer shows by itself.
+    tooltip::point(target);
+    if target != NONE && matches!(get(W_KIND, target), kinds::WINDOW | kinds::TABS) {
+        // Tabs and the buttons of a title bar are no widgets: which one is under the pointer shows by itself.
         store(D_CHANGED, 1);
     }
     let pressed = load(D_PRESS);
     if pressed == NONE {
-        return;
+        return hit;
     }
     match get(W_KIND, pressed) {
         kinds::SLIDER => slide(pressed),
         kinds::FIELD => field::drag(pressed),
         kinds::WINDOW => window::drag(pressed),
+        kinds::CANVAS => canvas::drag(pressed),
         _ => {}
     }
+    hit
 }
 
 fn press(hit: u32) {
     store(D_CHANGED, 1);
     store(D_RING, 0);
+    if overlay::press(hit) {
+        return;
+    }
     let window = window_of(hit);
     if window != NONE {
         tree::raise(window);
@@ -99,6 +113,8 @@ fn press(hit: u32) {
         kinds::SLIDER => slide(target),
         kinds::FIELD => field::press(target),
         kinds::WINDOW => window::press(target),
+        kinds::TABS => tabs::press(target),
+        kinds::CANVAS => canvas::press(target),
         _ => {}
     }
 }
@@ -107,11 +123,13 @@ fn release() {
     let pressed = load(D_PRESS);
     store(D_PRESS, NONE);
     store(D_CHANGED, 1);
-    if pressed == NONE {
+    if overlay::release() || pressed == NONE {
         return;
     }
     if get(W_KIND, pressed) == kinds::WINDOW {
         window::release(pressed);
+    } else if get(W_KIND, pressed) == kinds::CANVAS {
+        canvas::release(pressed);
     } else if load(D_HOVER) == pressed {
         activate(pressed);
     }
@@ -120,6 +138,7 @@ fn release() {
 /// Does what a click does.
 pub fn activate(widget: u32) {
     match get(W_KIND, widget) {
+        kinds::BUTTON if menu::of(widget) != NONE => menu::toggle(menu::of(widget)),
         kinds::BUTTON => tell(CLICKED, widget, 0),
         kinds::CHECKBOX => set_value(widget, if getf(W_VALUE, widget) < 0.5 { 1.0 } else { 0.0 }),
         kinds::RADIO => choose(widget),
@@ -157,10 +176,14 @@ fn slide(widget: u32) {
 
 /// Tells a widget's owner something at the end of the frame.
 pub fn tell(kind: u16, widget: u32, value: u32) {
+    tell_with(kind, 0, widget, value);
+}
+
+pub fn tell_with(kind: u16, flags: u16, widget: u32, value: u32) {
     let count = load(S_MESSAGES);
     if count < MAX_MESSAGES {
         let at = MESSAGES + count * MESSAGE_BYTES;
-        store(at, kind as u32);
+        store(at, kind as u32 | (flags as u32) << 16);
         store(at + 4, widget);
         store(at + 8, value);
         store(at + 12, get(W_OWNER, widget));
@@ -173,6 +196,7 @@ pub fn focus(widget: u32) {
     store(D_FOCUS, widget);
     store(D_RING, 1);
     store(D_CHANGED, 1);
+    tooltip::focus(widget);
     if widget != NONE && get(W_KIND, widget) == kinds::FIELD {
         field::key(widget, keys::SELECT_ALL, 0);
     }

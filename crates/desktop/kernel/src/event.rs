@@ -52,7 +52,7 @@ pub const ACCENT: u16 = 67;
 
 // --- To the owner: `key` is the widget, `b` its owner ----------------------------------------------------------------------
 
-/// A button was clicked.
+/// A button was clicked that has no menu.
 pub const CLICKED: u16 = 80;
 /// The value is now `a` (a 32-bit float), or the text changed.
 pub const CHANGED: u16 = 81;
@@ -143,6 +143,30 @@ pub mod kinds {
     pub const LAST: u32 = PLOT;
     /// The desktop itself, widget 0.
     pub const DESKTOP: u32 = 255;
+}
+
+/// Icons: what [`properties::ICON`] can be.
+pub mod icons {
+    pub const NONE: u32 = 0;
+    pub const FOLDER: u32 = 1;
+    pub const FILE: u32 = 2;
+    pub const TERMINAL: u32 = 3;
+    pub const CHART: u32 = 4;
+    pub const TEXT: u32 = 5;
+    pub const PEN: u32 = 6;
+    pub const GEAR: u32 = 7;
+    pub const SPARKLE: u32 = 8;
+    pub const GRID: u32 = 9;
+    pub const PLUS: u32 = 10;
+    pub const CLOSE: u32 = 11;
+    pub const REFRESH: u32 = 12;
+    pub const SAVE: u32 = 13;
+    pub const PLAY: u32 = 14;
+    pub const STOP: u32 = 15;
+    pub const UP: u32 = 16;
+    pub const HOME: u32 = 17;
+    pub const PAUSE: u32 = 18;
+    pub const LAST: u32 = PAUSE;
 }
 
 /// Looks: what [`properties::LOOK`] can be.

@@ -9,6 +9,7 @@
 use crate::event::style as s;
 use crate::flex_items::*;
 use crate::memory::*;
+use crate::tree;
 use gpu_run_kernel::gpu::{load, store};
 
 /// No value: `auto`, none. All comparisons with it are false, and `min` and `max` ignore it.
@@ -178,7 +179,8 @@ fn leaf(node: u32, known: Size) -> Size {
 }
 
 pub fn is_container(node: u32) -> bool {
-    get(W_FIRST, node) != NONE
+    // Other widgets have menus and tooltips as children, which have no place in them.
+    get(W_FIRST, node) != NONE && tree::holds_widgets(get(W_KIND, node))
 }
 pub fn is_row(node: u32) -> bool {
     keyword(node, s::DIRECTION, 1) == 0

@@ -3,6 +3,7 @@
 use crate::event::style as s;
 use crate::flex::*;
 use crate::memory::*;
+use crate::tree::GONE;
 
 /// Bits of `T_BITS`.
 pub const FROZEN: u32 = 1;
@@ -12,7 +13,7 @@ pub const BEGINS_LINE: u32 = 4;
 /// Whether a child takes part in its container's lines.
 #[inline(always)]
 fn flows(child: u32) -> bool {
-    get(W_STYLE, child) & (1 << s::ABSOLUTE | 1 << s::HIDDEN) == 0
+    get(W_STYLE, child) & (1 << s::ABSOLUTE | GONE) == 0
 }
 
 /// Returns the first child that flows, from `child` on in the direction `link`.
@@ -419,7 +420,7 @@ fn place_line(it: &Box, first: u32, gap: f32, from: f32, cross: f32) {
 pub fn place_absolute(it: &Box) {
     let mut child = get(W_FIRST, it.node);
     while child != NONE {
-        if get(W_STYLE, child) & (1 << s::ABSOLUTE | 1 << s::HIDDEN) == 1 << s::ABSOLUTE {
+        if get(W_STYLE, child) & (1 << s::ABSOLUTE | GONE) == 1 << s::ABSOLUTE {
             place_by_insets(it.container, child);
         }
         child = get(W_NEXT, child);

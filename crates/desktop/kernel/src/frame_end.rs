@@ -25,6 +25,7 @@ pub fn frame_end(team: &Team, it: &Ends) {
         store(D_CLOCK, load(D_CLOCK).wrapping_add(period()));
         store(S_INPUTS, 0);
         store(S_MESSAGES, 0);
+        store(S_WRITES, 0);
         store64(H_TICK, it.number + 1);
         bump64(H_EVENTS, it.events as u64);
     }
@@ -39,6 +40,7 @@ fn tell_owners(team: &Team, it: &Ends) {
         let at = MESSAGES + rank * MESSAGE_BYTES;
         let told = Event {
             kind: load(at) as u16,
+            flags: (load(at) >> 16) as u16,
             key: load(at + 4),
             a: load(at + 8),
             b: load(at + 12),

@@ -2,19 +2,22 @@
 
 use crate::item::{Brush, FROM, TO};
 use crate::memory::*;
+use crate::overlay;
 use crate::paint::paint;
 use gpu_run_kernel::gpu::{WARP, ballot, lane, load, store};
 use gpu_run_kernel::team::Team;
 
 pub fn geometry(team: &Team) {
-    let listed = load(S_LISTED);
-    team.for_each(listed, |i| set(T_ITEM, i, painted(get(T_BY_ORDER, i), 0)));
+    let widgets = load(S_LISTED);
+    // The overlays come last.
+    let listed = widgets + overlay::LAYERS;
+    team.for_each(listed, |i| set(T_ITEM, i, painted(i, widgets, 0)));
     let total = team.scan(listed, |i| get(T_ITEM, i), |i, before| set(T_SIZE, i, before));
     // Widgets whose items would not fit are left out.
     team.for_each(listed, |i| {
         let before = get(T_SIZE, i);
         if before + get(T_ITEM, i) <= MAX_ITEMS {
-            painted(get(T_BY_ORDER, i), ITEMS + before * ITEM_BYTES);
+            painted(i, widgets, ITEMS + before * ITEM_BYTES);
         } else if before < MAX_ITEMS {
             (before..MAX_ITEMS).for_each(|item| store(ITEMS + item * ITEM_BYTES + TO, 0));
         }
@@ -52,11 +55,19 @@ pub fn geometry(team: &Team) {
     });
 }
 
-/// Makes a widget's items at an address, or counts them; returns how many there are.
-fn painted(widget: u32, at: u32) -> u32 {
+/// Makes the items of what is the `i`th in the order of drawing at an address, or counts them; returns how many there are.
+fn painted(i: u32, widgets: u32, at: u32) -> u32 {
+    let scale = load(D_SCALE) as f32 / 256.0;
+    if i >= widgets {
+        let clip = [0, 0, load(D_WIDTH) as i32, load(D_HEIGHT) as i32];
+        let mut brush = Brush { at, count: 0, clip, scale };
+        overlay::paint(i - widgets, &mut brush);
+        return brush.count;
+    }
+    let widget = get(T_BY_ORDER, i);
     let (from, to) = (get(W_CLIP_FROM, widget), get(W_CLIP_TO, widget));
     let clip = [from & 0xFFFF, from >> 16, to & 0xFFFF, to >> 16].map(|edge| edge as i32);
-    let mut brush = Brush { at, count: 0, clip, scale: load(D_SCALE) as f32 / 256.0 };
+    let mut brush = Brush { at, count: 0, clip, scale };
     paint(widget, &mut brush);
     brush.count
 }

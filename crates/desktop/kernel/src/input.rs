@@ -1,9 +1,9 @@
 //! Input: takes all events of the tick. Commands and settings take effect at once, in their order; what the user did is listed for the
 //! next two phases.
 
-use crate::event::*;
+use crate::event::{PIXELS, *};
 use crate::memory::*;
-use crate::tree;
+use crate::{canvas, plot, tree};
 use gpu_run_kernel::event::Event;
 use gpu_run_kernel::gpu::{load, load64, store};
 use gpu_run_kernel::input::{get as event, put};
@@ -24,6 +24,7 @@ pub fn input(team: &Team, events: u32) {
         take(events);
     }
     team.meet();
+    canvas::apply(team);
 }
 
 fn take(events: u32) {
@@ -54,6 +55,13 @@ fn command(it: &Event) -> bool {
         CREATE => tree::create(it.key, it.a, it.b, it.id),
         DESTROY => tree::destroy(it.key),
         SET => tree::change(it.key, it.a, it.b),
+        PIXELS => canvas::write(it),
+        POINT => plot::add(it.key, it.flags as u32, it.a),
+        ACCENT if it.a >> 24 == 0 => {
+            store(D_ACCENT, it.a | 0xFF00_0000);
+            store(D_CHANGED, 1);
+            true
+        }
         TEXT => tree::write(it.key, it.flags & TEXT_BEGINS != 0, it.flags as u32 & 0xFF, [it.a, it.b, it.id]),
         RESIZE => {
             let allowed = (1..=MAX_WIDTH).contains(&it.a) && (1..=MAX_HEIGHT).contains(&it.b);

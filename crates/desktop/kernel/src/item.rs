@@ -18,6 +18,9 @@ pub const LINE: u32 = 4;
 /// A glyph: its origin in [`SHAPE`], pixels for a unit in [`SIZE`], its first line in [`MORE`] and their number in [`COLOUR_2`].
 pub const GLYPH: u32 = 5;
 
+/// Pixels of a canvas: edges and radius as of a rectangle, the first pixel in [`MORE`], their size in [`COLOUR`].
+pub const PIXELS_OF: u32 = 6;
+
 // Offsets of an item's words.
 pub const KIND: u32 = 0;
 /// The pixels that it can touch: left and top, right and bottom, 16 bits each.
@@ -128,18 +131,56 @@ impl Brush {
 
     /// A widget's text from `x` on, with its baseline at `y`, `size` pixels large.
     pub fn text(&mut self, widget: u32, x: f32, y: f32, size: f32, colour: u32) {
+        self.run(widget, 0, u32::MAX, x, y, size, colour);
+    }
+
+    /// The characters of a widget's text from `from` to the one before `to`.
+    #[allow(clippy::too_many_arguments)]
+    pub fn run(&mut self, widget: u32, from: u32, to: u32, x: f32, y: f32, size: f32, colour: u32) {
         let (scale, mut advance) = (size / font::EM, 0);
-        text::each(widget, |_, code| {
-            let glyph = font::glyph(code);
-            let (line, lines) = font::outline(glyph);
-            let at = x + advance as f32 * scale;
-            advance += font::advance(code);
-            if lines != 0 {
-                let [left, bottom, right, top] = font::bounds(glyph).map(|bound| bound as f32 * scale);
-                let touches = [at + left, y - top, at + right, y - bottom];
-                let [a, b] = [at.to_bits(), y.to_bits()];
-                self.put(GLYPH, touches, [a, b, 0, 0, scale.to_bits(), line, colour, lines]);
+        text::each(widget, |i, code| {
+            if i >= from && i < to {
+                self.glyph(code, x + advance as f32 * scale, y, size, colour);
+                advance += font::advance(code);
             }
         });
+    }
+
+    /// As much of a widget's text as there is room for; three dots stand for the rest.
+    pub fn short_text(&mut self, widget: u32, x: f32, y: f32, size: f32, room: f32, colour: u32) {
+        const DOTS: u32 = 0x2026;
+        let scale = size / font::EM;
+        if text::width_at(widget, size) <= room {
+            return self.text(widget, x, y, size, colour);
+        }
+        let most = (room / scale) as i32 - font::advance(DOTS) as i32;
+        let (mut advance, mut shown, mut ends) = (0, 0, false);
+        text::each(widget, |_, code| {
+            advance += font::advance(code) as i32;
+            ends |= advance > most;
+            shown += !ends as u32;
+        });
+        self.run(widget, 0, shown, x, y, size, colour);
+        let mut width = 0;
+        text::each(widget, |i, code| width += if i < shown { font::advance(code) } else { 0 });
+        self.glyph(DOTS, x + width as f32 * scale, y, size, colour);
+    }
+
+    /// One character.
+    pub fn glyph(&mut self, code: u32, x: f32, y: f32, size: f32, colour: u32) {
+        let (glyph, scale) = (font::glyph(code), size / font::EM);
+        let (line, lines) = font::outline(glyph);
+        if lines != 0 {
+            let [left, bottom, right, top] = font::bounds(glyph).map(|bound| bound as f32 * scale);
+            let touches = [x + left, y - top, x + right, y - bottom];
+            let [a, b] = [x.to_bits(), y.to_bits()];
+            self.put(GLYPH, touches, [a, b, 0, 0, scale.to_bits(), line, colour, lines]);
+        }
+    }
+
+    /// Pixels of a canvas or image, from the one numbered `first` on. `changed` is another number whenever one of them has changed.
+    pub fn pixels(&mut self, edges: Edges, radius: f32, first: u32, size: u32, changed: u32) {
+        let [a, b, c, d] = edges.map(f32::to_bits);
+        self.put(PIXELS_OF, edges, [a, b, c, d, radius.to_bits(), first, size, changed]);
     }
 }

@@ -1,10 +1,11 @@
-//! The keyboard reaches everything: Tab and Shift+Tab move the focus within the front window, Ctrl+Tab brings the rearmost window to the
-//! front, Enter and Space click, arrows move a slider or choose among radio buttons, Alt with arrows moves the window, Alt+F4 closes it.
+//! The keyboard reaches everything: Tab and Shift+Tab move the focus within the front window, Ctrl+Tab and Alt+Tab bring the
+//! rearmost window to the front, Enter and Space click, arrows move a slider or choose among radio buttons and tabs, Alt with arrows moves
+//! the window, Alt+Escape minimises it, Alt+F4 closes it.
 
 use crate::dispatch::*;
-use crate::event::{keys::*, kinds, modifiers};
+use crate::event::{KEYED_CHARACTER, keys::*, kinds, modifiers};
 use crate::memory::*;
-use crate::{field, tree, window};
+use crate::{bar, canvas, field, menu, overlay, tabs, tree, window};
 use gpu_run_kernel::gpu::{load, store};
 
 /// How far an arrow moves a slider, and a window in units.
@@ -12,8 +13,11 @@ const SLIDE: f32 = 0.05;
 const STEP: f32 = 16.0;
 
 pub fn key(key: u32, with: u32) {
+    if overlay::key(key) {
+        return;
+    }
     let focus_on = load(D_FOCUS);
-    if key == TAB && with & modifiers::CONTROL != 0 {
+    if key == TAB && with & (modifiers::CONTROL | modifiers::ALT) != 0 {
         if get(W_FIRST, 0) != NONE {
             tree::raise(get(W_FIRST, 0));
             focus(NONE);
@@ -25,15 +29,34 @@ pub fn key(key: u32, with: u32) {
     }
     match key {
         TAB => next(focus_on, with & modifiers::SHIFT != 0),
+        _ if is_canvas(focus_on) => canvas::key(focus_on, key),
         ESCAPE => focus(NONE),
         _ if !is_active(focus_on) => {}
         _ => widget_key(focus_on, key, with),
     }
 }
 
+/// A character was typed.
+pub fn character(code: u32) {
+    let focus_on = load(D_FOCUS);
+    if menu::is_open() {
+        return;
+    }
+    if is_canvas(focus_on) {
+        canvas::key(focus_on, code | KEYED_CHARACTER);
+    } else {
+        field::type_character(focus_on, code);
+    }
+}
+
+fn is_canvas(widget: u32) -> bool {
+    is_active(widget) && get(W_KIND, widget) == kinds::CANVAS
+}
+
 fn widget_key(widget: u32, key: u32, with: u32) {
     match (get(W_KIND, widget), key) {
         (kinds::FIELD, _) => field::key(widget, key, with),
+        (kinds::TABS, _) => tabs::key(widget, key),
         (_, ENTER | SPACE) => {
             setf(W_DOWN, widget, 1.0);
             store(D_CHANGED, 1);
@@ -71,6 +94,7 @@ fn window_key(front: u32, key: u32) {
         UP => window::shift(front, 0.0, -STEP),
         DOWN => window::shift(front, 0.0, STEP),
         ENTER => window::maximise(front),
+        ESCAPE if bar::exists() => bar::minimise(front),
         _ => {}
     }
 }

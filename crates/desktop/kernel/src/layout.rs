@@ -1,9 +1,8 @@
 //! Layout: lists the visible widgets by level, measures texts that changed, and places what changed, level by level.
 
-use crate::event::style as s;
-use crate::flex;
 use crate::memory::*;
-use crate::text;
+use crate::tree::GONE;
+use crate::{bar, flex, text, window};
 use gpu_run_kernel::gpu::{load, store};
 use gpu_run_kernel::team::Team;
 
@@ -19,6 +18,8 @@ pub fn layout(team: &Team) {
     });
     if team.leads() {
         size_desktop();
+        bar::place();
+        window::fit();
     }
     team.meet();
     let levels = load(S_LEVELS);
@@ -73,7 +74,7 @@ pub fn list(team: &Team) {
 pub fn children(widget: u32, mut body: impl FnMut(u32, u32)) -> u32 {
     let (mut count, mut child) = (0, get(W_FIRST, widget));
     while child != NONE {
-        if get(W_STYLE, child) >> s::HIDDEN & 1 == 0 {
+        if get(W_STYLE, child) & GONE == 0 {
             body(count, child);
             count += 1;
         }

@@ -10,6 +10,8 @@
 #![cfg_attr(target_arch = "wasm32", no_std)]
 
 pub mod animation;
+pub mod bar;
+pub mod canvas;
 pub mod dispatch;
 pub mod event;
 pub mod field;
@@ -20,18 +22,24 @@ pub mod frame;
 pub mod frame_end;
 pub mod geometry;
 pub mod hit_test;
+pub mod icons;
 pub mod input;
 pub mod item;
 pub mod keyboard;
 pub mod layout;
 pub mod math;
 pub mod memory;
+pub mod menu;
 pub mod order;
+pub mod overlay;
 pub mod paint;
+pub mod plot;
 pub mod raster;
 pub mod shapes;
+pub mod tabs;
 pub mod text;
 pub mod theme;
+pub mod tooltip;
 pub mod tree;
 pub mod window;
 

@@ -5,7 +5,7 @@ use crate::item::{Brush, Edges, grown};
 use crate::math::{ease, round};
 use crate::memory::*;
 use crate::theme::{self, Colour::*, colour, faded, mix};
-use crate::{field, font, text, window};
+use crate::{bar as task_bar, canvas, field, font, icons, plot, tabs, text, window};
 use gpu_run_kernel::gpu::load;
 
 /// Makes the items of a widget.
@@ -24,19 +24,22 @@ pub fn paint(widget: u32, brush: &mut Brush) {
         kinds::CHECKBOX | kinds::RADIO => choice(widget, edges, brush),
         kinds::SLIDER => slider(widget, edges, brush),
         kinds::FIELD => text_field(widget, edges, brush),
+        kinds::TABS => tabs::paint(widget, edges, brush),
+        kinds::CANVAS | kinds::IMAGE => canvas::paint(widget, brush),
+        kinds::PLOT => plot::paint(widget, edges, brush),
         kinds::PROGRESS => bar(widget, edges, getf(W_VALUE, widget), brush),
         _ => {}
     }
 }
 
 /// The edges of a widget, at whole pixels.
-fn edges(widget: u32, scale: f32) -> Edges {
+pub fn edges(widget: u32, scale: f32) -> Edges {
     let (x, y) = (getf(W_AT_X, widget), getf(W_AT_Y, widget));
     [x, y, x + getf(W_W, widget), y + getf(W_H, widget)].map(|at| round(at * scale) as f32)
 }
 
 /// The width of the thinnest line: a unit, in whole pixels, rounded down.
-fn hair(brush: &Brush) -> f32 {
+pub fn hair(brush: &Brush) -> f32 {
     (brush.scale as u32).max(1) as f32
 }
 
@@ -63,7 +66,7 @@ fn write(widget: u32, colour: u32, across: f32, brush: &mut Brush) {
 }
 
 /// A ring around a widget that has the focus by keyboard.
-fn ring(widget: u32, edges: Edges, radius: f32, brush: &mut Brush) {
+pub fn ring(widget: u32, edges: Edges, radius: f32, brush: &mut Brush) {
     if load(D_FOCUS) == widget && load(D_RING) != 0 {
         let gap = 3.0 * brush.scale;
         brush.border(grown(edges, gap), radius + gap, 2.0 * brush.scale, colour(Ring));
@@ -83,12 +86,13 @@ fn paint_window(widget: u32, edges: Edges, brush: &mut Brush) {
     let under = top + round(theme::TITLE_BAR * scale) as f32;
     let all = brush.limit([left, top, right, under]);
     brush.rectangle([left, top, right, bottom], radius, colour(Bar));
-    let title = brush.limit([left, top, right - 2.0 * theme::TITLE_BUTTON * scale, under]);
+    let title = brush.limit([left, top, right - window::buttons() * theme::TITLE_BUTTON * scale, under]);
     let size = theme::BODY;
     let x = (left + theme::MARGIN * scale).max(left);
     let baseline = theme::TITLE_BAR / 2.0 - text::line_height(size) / 2.0 + font::baseline() * size;
     let y = top + round(baseline * scale) as f32;
-    brush.text(widget, x, y, size * scale, if front { colour(Text) } else { colour(Quiet) });
+    let room = right - window::buttons() * theme::TITLE_BUTTON * scale - x;
+    brush.short_text(widget, x, y, size * scale, room, if front { colour(Text) } else { colour(Quiet) });
     brush.clip = title;
     title_buttons(widget, edges, brush);
     brush.clip = all;
@@ -100,17 +104,21 @@ fn paint_window(widget: u32, edges: Edges, brush: &mut Brush) {
     brush.border(grown(edges, hair), radius + hair, hair, colour(WindowEdge));
 }
 
-/// The buttons that maximise and close a window.
+/// The buttons that minimise, maximise and close a window.
 fn title_buttons(widget: u32, edges: Edges, brush: &mut Brush) {
     let (scale, button) = (brush.scale, theme::TITLE_BUTTON * brush.scale);
     let [_, top, right, _] = edges;
     let hot = if load(D_HOVER) == widget { window::part_under_pointer(widget) } else { 0 };
     let pressed = load(D_PRESS) == widget && load(D_PART) == hot;
     let middle = top + theme::TITLE_BAR * scale / 2.0;
-    let centre = [right - 1.5 * button, right - 0.5 * button];
-    for (part, x) in [(window::MAXIMISE, centre[0]), (window::CLOSE, centre[1])] {
+    let centre = [right - 2.5 * button, right - 1.5 * button, right - 0.5 * button];
+    let parts = [(window::MINIMISE, centre[0]), (window::MAXIMISE, centre[1]), (window::CLOSE, centre[2])];
+    for (part, x) in parts {
+        if part == window::MINIMISE && !task_bar::exists() {
+            continue;
+        }
         let danger = part == window::CLOSE && hot == part;
-        let ink = if danger { colour(OnAccent) } else { colour(Quiet) };
+        let ink = if danger { theme::WHITE } else { colour(Quiet) };
         if hot == part {
             let under = if danger { colour(Danger) } else { faded(colour(Text), 28) };
             brush.circle(x, middle, 13.0 * scale, if pressed { mix(under, colour(Text), 0.2) } else { under });
@@ -119,6 +127,9 @@ fn title_buttons(widget: u32, edges: Edges, brush: &mut Brush) {
         if part == window::CLOSE {
             brush.line([x - arm, middle - arm], [x + arm, middle + arm], width, ink);
             brush.line([x - arm, middle + arm], [x + arm, middle - arm], width, ink);
+        } else if part == window::MINIMISE {
+            let y = middle + round(2.0 * scale) as f32;
+            brush.line([x - arm, y], [x + arm, y], width, ink);
         } else {
             let whole = [x - arm, middle - arm, x + arm, middle + arm].map(|at| round(at) as f32);
             brush.border(whole, 1.5 * scale, width, ink);
@@ -150,8 +161,22 @@ fn button(widget: u32, edges: Edges, brush: &mut Brush) {
             brush.border(edges, radius, hair(brush), colour(ControlEdge));
         }
     }
-    write(widget, ink, 0.5, brush);
+    labelled(widget, ink, brush);
     ring(widget, edges, radius, brush);
+}
+
+/// A button's icon and its text, in its middle.
+fn labelled(widget: u32, ink: u32, brush: &mut Brush) {
+    let space = icons::space(widget);
+    if space == 0.0 {
+        return write(widget, ink, 0.5, brush);
+    }
+    let (width, size) = (text::width(widget, u32::MAX), getf(W_FONT, widget));
+    let x = getf(W_AT_X, widget) + ((getf(W_W, widget) - space - width) / 2.0).max(0.0);
+    let middle = getf(W_AT_Y, widget) + getf(W_H, widget) / 2.0;
+    icons::paint(get(W_ICON, widget), x, middle - icons::SIZE / 2.0, ink, brush);
+    let baseline = round((middle - text::line_height(size) / 2.0 + font::baseline() * size) * brush.scale) as f32;
+    brush.text(widget, (x + space) * brush.scale, baseline, size * brush.scale, ink);
 }
 
 /// A checkbox or a radio button: a mark, and a text beside it.

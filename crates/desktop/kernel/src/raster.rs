@@ -1,8 +1,11 @@
 //! Raster: draws the tiles whose items changed. A warp draws a tile, its lanes are the pixels of a row, and all lanes look at the same
 //! item at the same time. A tile's items are hashed with their order: a tile with the hash of the last frame stays as it is.
 
+use crate::canvas;
 use crate::geometry::{blocks, touches};
-use crate::item::{self, BORDER, COLOUR, COLOUR_2, GLYPH, HASH, KIND, LINE, MORE, RECTANGLE, SHADOW, SHAPE, SIZE};
+use crate::item::{
+    self, BORDER, COLOUR, COLOUR_2, GLYPH, HASH, KIND, LINE, MORE, PIXELS_OF, RECTANGLE, SHADOW, SHAPE, SIZE,
+};
 use crate::memory::*;
 use crate::shapes;
 use gpu_run_kernel::gpu::{WARP, add, ballot, lane, load, shuffle, store};
@@ -133,7 +136,7 @@ fn cover(at: u32, x: f32, y: f32, pixel: &mut [f32; 3]) {
     let (size, more) = (number(at + SIZE), number(at + MORE));
     let (mut colour, other) = (load(at + COLOUR), load(at + COLOUR_2));
     let coverage = match load(at + KIND) {
-        RECTANGLE => shapes::rectangle(x, y, edges, size),
+        RECTANGLE | PIXELS_OF => shapes::rectangle(x, y, edges, size),
         BORDER => shapes::border(x, y, edges, size, more),
         SHADOW => shapes::shadow(x, y, edges, size, more),
         LINE => shapes::line(x, y, edges, size),
@@ -141,6 +144,11 @@ fn cover(at: u32, x: f32, y: f32, pixel: &mut [f32; 3]) {
         _ => 0.0,
     };
     if coverage <= 0.0 {
+        return;
+    }
+    if load(at + KIND) == PIXELS_OF {
+        let light = canvas::sample(more.to_bits(), colour, edges, x, y);
+        (0..3).for_each(|i| pixel[i] += (light[i] - pixel[i]) * coverage);
         return;
     }
     if load(at + KIND) == RECTANGLE && colour != other {
@@ -157,7 +165,7 @@ fn cover(at: u32, x: f32, y: f32, pixel: &mut [f32; 3]) {
 }
 
 #[inline(always)]
-fn brightness(value: u32) -> f32 {
+pub fn brightness(value: u32) -> f32 {
     let at = value as usize * 4;
     f32::from_le_bytes([LINEAR[at], LINEAR[at + 1], LINEAR[at + 2], LINEAR[at + 3]])
 }

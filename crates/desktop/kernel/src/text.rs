@@ -4,7 +4,11 @@ use crate::event::kinds;
 use crate::font;
 use crate::math::round;
 use crate::memory::*;
+use crate::{icons, tabs};
 use gpu_run_kernel::gpu::{load, store};
+
+/// Separates lines.
+pub const NEW_LINE: u32 = 10;
 
 fn block(number: u32) -> u32 {
     TEXT_ARENA + number * BLOCK_BYTES
@@ -95,6 +99,20 @@ pub fn width(widget: u32, count: u32) -> f32 {
     sum as f32 * getf(W_FONT, widget) / font::EM
 }
 
+/// The width of the whole text at another size than its own.
+pub fn width_at(widget: u32, size: f32) -> f32 {
+    let mut sum = 0;
+    each(widget, |_, code| sum += font::advance(code));
+    sum as f32 * size / font::EM
+}
+
+/// The character at a place.
+pub fn character(widget: u32, place: u32) -> u32 {
+    let mut found = 0;
+    each(widget, |i, code| found = if i == place { code } else { found });
+    found
+}
+
 /// The place between characters that is nearest to `x` units from the text's beginning.
 pub fn place_at(widget: u32, x: f32) -> u32 {
     let scale = getf(W_FONT, widget) / font::EM;
@@ -117,10 +135,38 @@ pub fn line_height(size: f32) -> f32 {
 /// Sets the size of the content to that of the text. A text field keeps the width that it was given.
 pub fn measure(widget: u32) {
     let kind = get(W_KIND, widget);
+    match kind {
+        kinds::TABS => return tabs::measure(widget),
+        // Their text does not give them their size.
+        kinds::CANVAS | kinds::IMAGE | kinds::PLOT | kinds::MENU | kinds::TOOLTIP => return,
+        _ => {}
+    }
     if kind != kinds::FIELD {
         setf(W_CONTENT_WIDTH, widget, width(widget, u32::MAX));
     }
     setf(W_CONTENT_HEIGHT, widget, line_height(getf(W_FONT, widget)));
+    if kind == kinds::BUTTON && get(W_ICON, widget) != 0 {
+        icons::measure(widget);
+    }
+}
+
+/// Calls `body` with the number of each line, its first character, the one after its last, and its width at size 1000.
+#[inline(always)]
+pub fn lines(widget: u32, mut body: impl FnMut(u32, u32, u32, u32)) {
+    let (mut number, mut from, mut width) = (0, 0, 0);
+    each(widget, |i, code| {
+        if code == NEW_LINE {
+            body(number, from, i, width);
+            (number, from, width) = (number + 1, i + 1, 0);
+        } else {
+            width += font::advance(code);
+        }
+    });
+    // A text that ends with a line break has no empty line behind it.
+    let length = get(W_TEXT_LENGTH, widget);
+    if from < length {
+        body(number, from, length, width);
+    }
 }
 
 /// Replaces the characters from `from` to `to` by `code`, or removes them. Returns whether the text changed.
@@ -145,5 +191,5 @@ pub fn replace(widget: u32, from: u32, to: u32, code: Option<u32>) -> bool {
 
 /// Whether kinds of this number have a text that gives them their size.
 pub fn is_measured(kind: u32) -> bool {
-    matches!(kind, kinds::LABEL | kinds::BUTTON | kinds::CHECKBOX | kinds::RADIO | kinds::FIELD)
+    matches!(kind, kinds::LABEL | kinds::BUTTON | kinds::CHECKBOX | kinds::RADIO | kinds::FIELD | kinds::TABS)
 }

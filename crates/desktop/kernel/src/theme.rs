@@ -1,6 +1,6 @@
 //! How the desktop looks: one palette, one type scale, one spacing scale. Lengths are in units, colours are red, green, blue and opacity.
 
-use crate::memory::D_THEME;
+use crate::memory::{D_ACCENT, D_THEME};
 use gpu_run_kernel::gpu::load;
 
 // The type scale.
@@ -63,9 +63,13 @@ pub enum Colour {
     Ring,
     Shadow,
     Danger,
+    Tip,
+    OnTip,
 }
 
-const COLOURS: usize = 25;
+const COLOURS: usize = 27;
+pub const WHITE: u32 = 0xFFFF_FFFF;
+const BLACK: u32 = 0xFF00_0000;
 
 const fn rgb(hex: u32) -> u32 {
     rgba(hex << 8 | 0xFF)
@@ -100,6 +104,8 @@ static LIGHT: [u32; COLOURS] = [
     rgba(0x2563EBB0),
     rgba(0x0F1B3350),
     rgb(0xE5484D),
+    rgb(0x262B35),
+    rgb(0xF4F5F7),
 ];
 static DARK: [u32; COLOURS] = [
     rgb(0x1C2433),
@@ -127,12 +133,59 @@ static DARK: [u32; COLOURS] = [
     rgba(0x6AA2FFC0),
     rgba(0x000000A0),
     rgb(0xF0525A),
+    rgb(0x3A414D),
+    rgb(0xECEEF2),
 ];
 
 /// Returns a colour of the current theme.
 pub fn colour(which: Colour) -> u32 {
+    let accent = load(D_ACCENT);
+    let own = if accent != 0 { of_accent(which, accent) } else { 0 };
+    if own != 0 { own } else { of_theme(which) }
+}
+
+fn of_theme(which: Colour) -> u32 {
     let table = if load(D_THEME) == 0 { &LIGHT } else { &DARK };
     table[which as usize]
+}
+
+/// The colours that follow from an accent; 0 for others.
+fn of_accent(which: Colour, accent: u32) -> u32 {
+    let is_light = load(D_THEME) == 0;
+    match which {
+        Colour::Accent => accent,
+        Colour::AccentHot => mix(accent, if is_light { BLACK } else { WHITE }, 0.12),
+        Colour::AccentDown => mix(accent, BLACK, 0.24),
+        Colour::OnAccent => {
+            if is_bright(accent) {
+                BLACK
+            } else {
+                WHITE
+            }
+        }
+        Colour::Selection => mix(of_theme(Colour::Field), accent, if is_light { 0.3 } else { 0.45 }),
+        Colour::Ring => faded(accent, 0xB0),
+        _ => 0,
+    }
+}
+
+/// Whether black is easier to read on a colour than white.
+fn is_bright(colour: u32) -> bool {
+    let part = |shift: u32| {
+        let value = (colour >> shift & 255) as f32 / 255.0;
+        value * value
+    };
+    0.2126 * part(0) + 0.7152 * part(8) + 0.0722 * part(16) > 0.36
+}
+
+/// The colour of a plot's series.
+pub fn series(number: u32) -> u32 {
+    match number {
+        0 => colour(Colour::Accent),
+        1 => rgb(0xF08C00),
+        2 => rgb(0x12A594),
+        _ => rgb(0xA855F7),
+    }
 }
 
 /// Returns the colour between two, `t` of the way.

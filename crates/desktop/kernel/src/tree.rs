@@ -1,16 +1,20 @@
 //! The widget tree: makes, changes and removes widgets. One lane at a time calls these functions.
 
-use crate::event::{kinds, looks, properties, style as s};
+use crate::event::{icons, kinds, looks, properties, style as s};
 use crate::flex::AUTO;
 use crate::memory::*;
-use crate::{text, theme};
+use crate::{bar, canvas, menu, overlay, plot, tabs, text, theme};
 use gpu_run_kernel::gpu::{load, store};
 
 const COLUMN: u32 = s::COLUMN << s::DIRECTION;
+/// A bit of `W_STYLE` that no owner sets: the widget has no place in the layout. Menus, tooltips, minimised windows.
+pub const APART: u32 = 1 << 20;
+/// Bits of `W_STYLE`, of which one is enough for a widget not to be there.
+pub const GONE: u32 = 1 << s::HIDDEN | APART;
 const CENTERED: u32 = s::CENTER << s::ALIGN_ITEMS;
 
 /// Fields whose first value is not 0.
-const NO_WIDGETS: [u32; 7] = [W_PARENT, W_FIRST, W_LAST, W_NEXT, W_PREVIOUS, W_TEXT, W_TEXT_LAST];
+const NO_WIDGETS: [u32; 8] = [W_PARENT, W_FIRST, W_LAST, W_NEXT, W_PREVIOUS, W_TEXT, W_TEXT_LAST, W_LINK];
 const AUTOS: [u32; 12] = [
     W_WIDTH,
     W_HEIGHT,
@@ -34,7 +38,7 @@ pub fn exists(widget: u32) -> bool {
 /// Makes a widget of its kind's style, without a place in the tree.
 pub fn reset(widget: u32, kind: u32) {
     let mut field = W_KIND;
-    while field <= W_OLD_H {
+    while field < FIELDS_END {
         set(field, widget, 0);
         field += W_PARENT - W_KIND;
     }
@@ -43,6 +47,7 @@ pub fn reset(widget: u32, kind: u32) {
     AUTOS.iter().for_each(|field| setf(*field, widget, AUTO));
     setf(W_SHRINK, widget, 1.0);
     setf(W_FONT, widget, theme::BODY);
+    setf(W_GREATEST, widget, AUTO);
     let pad = |horizontal: f32, vertical: f32| {
         setf(W_PAD_LEFT, widget, horizontal);
         setf(W_PAD_RIGHT, widget, horizontal);
@@ -84,6 +89,10 @@ pub fn reset(widget: u32, kind: u32) {
             content(180.0, 0.0);
         }
         kinds::PROGRESS => content(160.0, 6.0),
+        kinds::TABS => pad(0.0, 8.0),
+        kinds::MENU | kinds::TOOLTIP => style = APART,
+        kinds::PLOT => content(240.0, 120.0),
+        kinds::CANVAS | kinds::IMAGE => {}
         _ => style = CENTERED,
     }
     set(W_STYLE, widget, style);
@@ -99,7 +108,8 @@ pub fn create(widget: u32, kind: u32, parent: u32, owner: u32) -> bool {
     if !allowed || get(W_DEPTH, parent) + 2 >= MAX_LEVELS || (kind == kinds::WINDOW) != (parent == 0) {
         return false;
     }
-    if !matches!(get(W_KIND, parent), kinds::DESKTOP | kinds::WINDOW | kinds::PANEL) {
+    // The last places in the order of drawing are the overlays'.
+    if widget >= WIDGETS - overlay::LAYERS || !may_hold(get(W_KIND, parent), kind) {
         return false;
     }
     reset(widget, kind);
@@ -111,8 +121,22 @@ pub fn create(widget: u32, kind: u32, parent: u32, owner: u32) -> bool {
     store(D_USED, load(D_USED).max(widget + 1));
     if kind == kinds::WINDOW {
         store(D_FRONT, widget);
+        bar::add(widget);
     }
     true
+}
+
+/// Whether widgets of a kind have others in them, with places of their own.
+pub fn holds_widgets(kind: u32) -> bool {
+    matches!(kind, kinds::DESKTOP | kinds::WINDOW | kinds::PANEL)
+}
+
+fn may_hold(parent: u32, kind: u32) -> bool {
+    match kind {
+        kinds::MENU => parent == kinds::BUTTON,
+        kinds::TOOLTIP => crate::dispatch::takes_input(parent),
+        _ => holds_widgets(parent),
+    }
 }
 
 fn append(widget: u32, parent: u32) {
@@ -147,6 +171,7 @@ fn unlink(widget: u32) {
 /// Brings a window to the front.
 pub fn raise(window: u32) {
     store(D_FRONT, window);
+    bar::restore(window);
     if get(W_NEXT, window) != NONE {
         unlink(window);
         append(window, 0);
@@ -175,13 +200,17 @@ pub fn destroy(widget: u32) -> bool {
         at = parent;
     }
     if load(D_FRONT) == widget {
-        store(D_FRONT, get(W_LAST, 0));
+        store(D_FRONT, bar::frontmost());
     }
     true
 }
 
 fn forget(widget: u32) {
     text::clear(widget);
+    canvas::free(widget);
+    plot::free(widget);
+    bar::remove(widget);
+    overlay::forget(widget);
     set(W_KIND, widget, 0);
     set(W_ORDER, widget, 0);
     store(D_COUNT, load(D_COUNT) - 1);
@@ -247,6 +276,22 @@ pub fn change(widget: u32, property: u32, value: u32) -> bool {
             unmark(widget, F_DISABLED);
             mark(widget, if value != 0 { F_DISABLED } else { 0 });
         }
+        properties::SELECTED => tabs::set_selected(widget, value),
+        properties::OPEN if get(W_KIND, widget) == kinds::MENU => menu::set_open(widget, value != 0),
+        properties::MINIMISED if get(W_KIND, widget) == kinds::WINDOW => match value {
+            0 if bar::is_minimised(widget) => raise(widget),
+            0 => {}
+            _ => bar::minimise(widget),
+        },
+        properties::PIXEL_SIZE => return canvas::resize(widget, value),
+        properties::GREATEST if number.is_nan() || number > 0.0 && number.is_finite() => {
+            setf(W_GREATEST, widget, if number.is_nan() { AUTO } else { number });
+        }
+        properties::ICON if value <= icons::LAST => {
+            set(W_ICON, widget, value);
+            mark(widget, F_MEASURE);
+            touch(widget);
+        }
         properties::FOCUS => store(D_FOCUS, if value != 0 { widget } else { NONE }),
         _ => return false,
     }
@@ -255,13 +300,13 @@ pub fn change(widget: u32, property: u32, value: u32) -> bool {
 }
 
 fn restyle(widget: u32, style: u32) {
-    set(W_STYLE, widget, style & ((1 << (s::HIDDEN + 1)) - 1));
+    set(W_STYLE, widget, style & ((1 << (s::HIDDEN + 1)) - 1) | get(W_STYLE, widget) & APART);
     touch(widget);
 }
 
 /// Adds characters to a text, which may begin anew.
 pub fn write(widget: u32, begins: bool, count: u32, codes: [u32; 3]) -> bool {
-    if widget == 0 || !exists(widget) || count > 6 {
+    if !exists(widget) || count > 6 {
         return false;
     }
     if begins {
@@ -271,7 +316,9 @@ pub fn write(widget: u32, begins: bool, count: u32, codes: [u32; 3]) -> bool {
     }
     let mut fits = true;
     (0..count).for_each(|i| fits &= text::push(widget, codes[i as usize / 2] >> (i % 2 * 16) & 0xFFFF));
-    mark(widget, F_MEASURE);
+    if widget != 0 {
+        mark(widget, F_MEASURE);
+    }
     touch(widget);
     fits
 }

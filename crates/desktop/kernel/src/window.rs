@@ -1,10 +1,10 @@
-//! Windows: move, resize, maximise, snap, close. A window's place is its style: `left` and `top`, `width` and `height`.
+//! Windows: move, resize, maximise, snap, minimise, close. A window's place is its style: `left` and `top`, `width` and `height`.
 
 use crate::dispatch::{pointer, tell};
 use crate::event::CLOSED;
 use crate::memory::*;
 use crate::theme::{EDGE, TITLE_BAR, TITLE_BUTTON};
-use crate::tree;
+use crate::{bar, tree};
 use gpu_run_kernel::gpu::{load, store};
 
 // Parts of a window, in `D_PART`. An edge is one or two of the first four bits.
@@ -15,9 +15,13 @@ const BOTTOM: u32 = 8;
 pub const TITLE: u32 = 16;
 pub const MAXIMISE: u32 = 32;
 pub const CLOSE: u32 = 64;
+pub const MINIMISE: u32 = 128;
 
 /// How near to the desktop's edge a window that is moved snaps to it.
 const SNAP: f32 = 6.0;
+
+/// How much of a window is left on the desktop at least when the desktop becomes narrower.
+const LEAST_IN_REACH: f32 = 120.0;
 
 /// The part of a window that is at a place, in units from the window's corner; 0: its content.
 pub fn part_at(window: u32, x: f32, y: f32) -> u32 {
@@ -32,8 +36,14 @@ pub fn part_at(window: u32, x: f32, y: f32) -> u32 {
         _ if y >= TITLE_BAR => 0,
         _ if x >= w - TITLE_BUTTON => CLOSE,
         _ if x >= w - 2.0 * TITLE_BUTTON => MAXIMISE,
+        _ if x >= w - buttons() * TITLE_BUTTON => MINIMISE,
         _ => TITLE,
     }
+}
+
+/// How many buttons a title bar has. Windows can be minimised only if there is a bar in which they wait.
+pub fn buttons() -> f32 {
+    if bar::exists() { 3.0 } else { 2.0 }
 }
 
 /// The part of a window that the pointer is on.
@@ -65,11 +75,16 @@ pub fn drag(window: u32) {
             return drag(window);
         }
         setf(W_LEFT, window, x - grab_x);
-        setf(W_TOP, window, (y - grab_y).max(0.0));
+        setf(W_TOP, window, in_reach(y - grab_y));
         tree::touch(window);
     } else if part & (LEFT | TOP | RIGHT | BOTTOM) != 0 {
         resize(window, part, x - grab_x, y - grab_y);
     }
+}
+
+/// The place of a window's top edge that is nearest to `y` and lets the pointer reach the title.
+fn in_reach(y: f32) -> f32 {
+    (if bar::exists() { y.min(bar::top() - TITLE_BAR) } else { y }).max(0.0)
 }
 
 /// Moves the edges that the pointer holds to this place.
@@ -99,8 +114,9 @@ fn resize(window: u32, part: u32, x: f32, y: f32) {
 pub fn release(window: u32) {
     let part = load(D_PART);
     let (x, y) = pointer();
-    let (width, height) = (getf(W_W, 0), getf(W_H, 0));
+    let (width, height) = (getf(W_W, 0), bar::top());
     match part {
+        MINIMISE if part_under_pointer(window) == MINIMISE => bar::minimise(window),
         CLOSE if part_under_pointer(window) == CLOSE => close(window),
         MAXIMISE if part_under_pointer(window) == MAXIMISE => maximise(window),
         TITLE if y <= SNAP => snap(window, 0.0, width, height),
@@ -117,7 +133,7 @@ pub fn close(window: u32) {
 
 /// Makes a window as large as the desktop, or gives it its old place back.
 pub fn maximise(window: u32) {
-    if has(window, F_SNAPPED) { restore(window) } else { snap(window, 0.0, getf(W_W, 0), getf(W_H, 0)) }
+    if has(window, F_SNAPPED) { restore(window) } else { snap(window, 0.0, getf(W_W, 0), bar::top()) }
 }
 
 const PLACE: [u32; 4] = [W_LEFT, W_TOP, W_WIDTH, W_HEIGHT];
@@ -139,11 +155,36 @@ fn restore(window: u32) {
     tree::touch(window);
 }
 
+/// Fits windows to a desktop that has another size than before: those that fill it or half of it, and, if there is a bar, those whose title
+/// would be out of reach.
+pub fn fit() {
+    let (width, height) = (getf(W_W, 0), bar::top());
+    let before = f32::from_bits(load(D_ROOM_W));
+    if before == width && f32::from_bits(load(D_ROOM_H)) == height {
+        return;
+    }
+    store(D_ROOM_W, width.to_bits());
+    store(D_ROOM_H, height.to_bits());
+    let mut window = load(D_WINDOWS);
+    while window != NONE {
+        let x = getf(W_LEFT, window);
+        if has(window, F_SNAPPED) {
+            let half = getf(W_WIDTH, window) < 0.75 * before;
+            snap(window, if x > 0.0 { width / 2.0 } else { 0.0 }, if half { width / 2.0 } else { width }, height);
+        } else if bar::exists() && !x.is_nan() && !getf(W_TOP, window).is_nan() {
+            setf(W_LEFT, window, x.min(width - LEAST_IN_REACH));
+            setf(W_TOP, window, in_reach(getf(W_TOP, window)));
+            tree::touch(window);
+        }
+        window = get(W_LINK, window);
+    }
+}
+
 /// Moves a window.
 pub fn shift(window: u32, x: f32, y: f32) {
     if !has(window, F_SNAPPED) {
         setf(W_LEFT, window, getf(W_AT_X, window) + x);
-        setf(W_TOP, window, (getf(W_AT_Y, window) + y).max(0.0));
+        setf(W_TOP, window, in_reach(getf(W_AT_Y, window) + y));
         tree::touch(window);
     }
 }

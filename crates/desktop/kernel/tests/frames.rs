@@ -16,7 +16,7 @@ const HEIGHT: u32 = 220;
 fn step(desk: &mut Desk, random: &mut Rng) {
     let widget = random.u32(0..30);
     let (x, y) = (random.f32() * WIDTH as f32, random.f32() * HEIGHT as f32);
-    match random.u32(..24) {
+    match random.u32(..34) {
         0 => desk.create(widget, kinds::WINDOW, 0),
         1..=3 => desk.create(widget, random.u32(2..=kinds::LAST), random.u32(0..30)),
         4 => desk.destroy(widget),
@@ -39,7 +39,33 @@ fn step(desk: &mut Desk, random: &mut Rng) {
             let with = [0, modifiers::SHIFT, modifiers::CONTROL, modifiers::ALT][random.usize(..4)];
             desk.post(Event { kind: e::KEY, key: random.u32(1..=keys::F4), a: with, ..Event::default() });
         }
-        _ => desk.post(Event { kind: e::TYPE, key: random.u32(32..300), ..Event::default() }),
+        23 => desk.post(Event { kind: e::TYPE, key: random.u32(32..300), ..Event::default() }),
+        24 => desk.text(0, ["", "Files\nPlot", "Files\n-\nA longer name of an app"][random.usize(..3)]),
+        25 => desk.text(widget, ["One\nTwo\n-\nThree", "A\nB"][random.usize(..2)]),
+        26 => desk.set_word(widget, p::SELECTED, random.u32(..4)),
+        27 => desk.set_word(widget, [p::OPEN, p::MINIMISED][random.usize(..2)], random.u32(..2)),
+        28 => desk.set_word(widget, p::PIXEL_SIZE, random.u32(..40) | random.u32(..30) << 16),
+        29 | 30 => pixels(desk, random, widget),
+        31 => (0..random.u32(..20)).for_each(|_| {
+            let (flags, value) = (random.u16(..5), random.f32() * 70.0);
+            desk.post(Event { kind: e::POINT, flags, key: widget, a: value.to_bits(), ..Event::default() });
+        }),
+        32 => desk.set_word(widget, p::ICON, random.u32(..20)),
+        _ => match random.u32(..3) {
+            0 => desk.post(Event { kind: e::ACCENT, a: random.u32(..1 << 24), ..Event::default() }),
+            1 => desk.post(Event { kind: e::KEY, key: keys::APPS, ..Event::default() }),
+            _ => desk.set(widget, p::GREATEST, random.f32() * 50.0),
+        },
+    }
+}
+
+/// Sets some pixels of a canvas, many of them more than once.
+fn pixels(desk: &mut Desk, random: &mut Rng, widget: u32) {
+    for _ in 0..random.u32(..40) {
+        let (runs, a) = (random.bool(), random.u32(..300));
+        let flags = if runs { e::PIXELS_RUN } else { random.u16(1..=4) };
+        let [b, id, wait] = [random.u32(..), if runs { random.u32(1..100) } else { random.u32(..) }, random.u32(..)];
+        desk.post(Event { kind: e::PIXELS, flags, key: widget, a, b, id, wait });
     }
 }
 
@@ -52,6 +78,15 @@ fn begin(desk: &mut Desk) {
         desk.create(2 + i as u32, kind, 1);
         desk.text(2 + i as u32, "Fox");
     }
+    // The kinds that have pixels have some, and the button a menu and a tooltip.
+    [kinds::CANVAS, kinds::IMAGE]
+        .iter()
+        .for_each(|kind| desk.set_word(2 + kind - kinds::PANEL, p::PIXEL_SIZE, 24 | 16 << 16));
+    for (widget, kind, parent) in [(27, kinds::MENU, 4), (28, kinds::TOOLTIP, 4), (29, kinds::WINDOW, 0)] {
+        desk.create(widget, kind, parent);
+        desk.text(widget, "Cut\nCopy");
+    }
+    desk.set(29, p::LEFT, 200.0);
     desk.tick();
 }
 
@@ -83,7 +118,7 @@ fn what_was_drawn_in_steps_is_what_is_drawn_at_once() {
     let mut changed = 0;
     for number in 0..steps {
         let drawn = desk.word(S_TILES);
-        (0..random.u32(1..6)).for_each(|_| step(&mut desk, &mut random));
+        (0..random.u32(2..9)).for_each(|_| step(&mut desk, &mut random));
         desk.settle();
         changed += (desk.word(S_TILES) != drawn) as u32;
         let (in_steps, width) = (desk.pixels(), desk.size().0 as usize);
@@ -157,9 +192,11 @@ fn closed_windows_leave_nothing_behind() {
         desk.tick();
     }
     (1..30).for_each(|widget| desk.destroy(widget));
+    desk.text(0, "");
     desk.tick();
     assert_eq!((desk.word(D_COUNT), desk.word(D_TEXT_COUNT)), (0, 0));
-    assert_eq!(desk.of_widget(W_FIRST, 0), NONE);
+    assert_eq!([D_PIXEL_COUNT, D_PLOTS, D_PLOTS_2].map(|word| desk.word(word)), [0, 0, 0]);
+    assert_eq!([desk.of_widget(W_FIRST, 0), desk.word(D_WINDOWS), desk.word(D_PIXELS)], [NONE; 3]);
 }
 
 #[test]

@@ -218,7 +218,7 @@ fn what_is_not_allowed_is_refused_and_counted() {
     desk.set(1, p::ASPECT, 0.0);
     desk.set(SLIDER, p::VALUE, 2.0);
     desk.set(1, 99, 1.0);
-    desk.text(0, "x");
+    desk.text(WIDGETS, "x");
     desk.resize(0, 10, 1.0);
     desk.resize(4000, 10, 1.0);
     desk.tick();

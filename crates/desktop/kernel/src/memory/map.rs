@@ -15,7 +15,7 @@ use crate::MACHINE_BYTES;
 
 /// The first words of the desktop's state.
 pub const MAGIC: u32 = u32::from_le_bytes(*b"GPRD");
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The phases, by their numbers in the machine's counters. These have room for seven: the frame end is counted with the raster.
 pub const PHASE_NAMES: [&str; 8] =
@@ -90,6 +90,33 @@ words! { ROOM, 4;
     D_TEXT_USED
     /// Events that were refused.
     D_REFUSED
+    /// The accent's colour; 0: the theme's own.
+    D_ACCENT
+    /// The first window in the bar, in the order in which they were made.
+    D_WINDOWS
+    /// What the pointer is on and presses in the bar (`bar`).
+    D_BAR_HOT
+    D_BAR_DOWN
+    /// The menu that is open, its entry that is marked, and whether the pointer went down in it.
+    D_MENU
+    D_MENU_AT
+    D_MENU_DOWN
+    /// The tooltip that waits to be shown, since when, and the one that is shown, and its place in 256ths of a unit.
+    D_TIP_NEXT
+    D_TIP_SINCE
+    D_TIP
+    D_TIP_X
+    D_TIP_Y
+    /// The widget with the lowest pixels, how much of their room is in use, and how often pixels were changed.
+    D_PIXELS
+    D_PIXEL_COUNT
+    D_PIXELS_CHANGED
+    /// Which of the plots' places are in use, as bits.
+    D_PLOTS
+    D_PLOTS_2
+    /// The size of the desktop without the bar, as windows were fitted to it.
+    D_ROOM_W
+    D_ROOM_H
 }
 
 // --- Fields of the state --------------------------------------------------------------------------------------------------
@@ -177,6 +204,21 @@ words! { FIELDS, FIELD_BYTES;
     W_OLD_Y
     W_OLD_W
     W_OLD_H
+    /// The chosen tab.
+    W_SELECTED
+    /// A button's icon.
+    W_ICON
+    /// The next window in the bar, or the next widget with pixels.
+    W_LINK
+    /// A canvas's or image's size in pixels (height and width, each in 16 bits), and where its words begin in the room for pixels.
+    W_PIXEL_SIZE
+    W_PIXELS
+    /// The place of a window's entry in the bar, and its width, in units.
+    W_ENTRY_X
+    W_ENTRY_W
+    /// A plot's place for its values, from 1, and the greatest value that it shows.
+    W_PLOT
+    W_GREATEST
     FIELDS_END
 }
 
@@ -185,8 +227,19 @@ pub const TEXT_BLOCKS: u32 = 1 << 16;
 pub const BLOCK_BYTES: u32 = 32;
 pub const BLOCK_TEXT: u32 = 14;
 pub const TEXT_ARENA: u32 = FIELDS_END;
+/// The values of plots: for each of `SERIES` how many were added, and the last `VALUES`.
+pub const PLOTS: u32 = 64;
+pub const SERIES: u32 = 4;
+pub const VALUES: u32 = 256;
+pub const PLOT_BYTES: u32 = SERIES * (VALUES + 1) * 4;
+pub const PLOT_ARENA: u32 = TEXT_ARENA + TEXT_BLOCKS * BLOCK_BYTES;
+/// The pixels of canvases and images, one word each: red, green, blue. Before those of a widget there is a word for each of `BANDS`
+/// equal parts of its height, which is another number whenever a pixel of that part has changed.
+pub const BANDS: u32 = 32;
+pub const PIXEL_ROOM: u32 = (1 << 21) + 4096;
+pub const PIXEL_ARENA: u32 = (PLOT_ARENA + PLOTS * PLOT_BYTES).next_multiple_of(4096);
 /// Here the desktop's state ends.
-pub const ROOM_END: u32 = TEXT_ARENA + TEXT_BLOCKS * BLOCK_BYTES;
+pub const ROOM_END: u32 = PIXEL_ARENA + PIXEL_ROOM * 4;
 
 // Bits of W_FLAGS.
 /// Layout must look at the widget again.
@@ -220,6 +273,8 @@ words! { SCRATCH, 4;
     S_TILES
     /// Not 0: something is still moving.
     S_MOVING
+    /// Pixels to write in this tick: how many lists.
+    S_WRITES
 }
 /// Levels of widgets that there can be: sizes are found by functions that call themselves, and a thread's stack is short.
 pub const MAX_LEVELS: u32 = 16;
@@ -232,8 +287,11 @@ pub const MAX_INPUTS: u32 = 8192;
 pub const MESSAGES: u32 = INPUTS + MAX_INPUTS * 8;
 pub const MAX_MESSAGES: u32 = 8192;
 pub const MESSAGE_BYTES: u32 = 16;
+/// Pixels to write: the first, how many, and up to four colours, of which the first is that of all beyond four.
+pub const WRITES: u32 = MESSAGES + MAX_MESSAGES * MESSAGE_BYTES;
+pub const WRITE_BYTES: u32 = 24;
 /// The text that is being edited.
-pub const EDIT: u32 = MESSAGES + MAX_MESSAGES * MESSAGE_BYTES;
+pub const EDIT: u32 = WRITES + MAX_INPUTS * WRITE_BYTES;
 pub const MAX_TEXT: u32 = 4096;
 /// The font's outlines as lines: x0, y0, x1, y1.
 pub const LINES: u32 = EDIT + MAX_TEXT * 4;
