@@ -4,7 +4,7 @@
 use crate::dispatch::*;
 use crate::event::{keys::*, kinds, modifiers};
 use crate::memory::*;
-use crate::{field, tree, window};
+use crate::{area, field, list, scroll, tree, window};
 use gpu_run_kernel::gpu::{load, store};
 
 /// How far an arrow moves a slider, and a window in units.
@@ -26,6 +26,7 @@ pub fn key(key: u32, with: u32) {
     match key {
         TAB => next(focus_on, with & modifiers::SHIFT != 0),
         ESCAPE => focus(NONE),
+        PAGE_UP | PAGE_DOWN if !is_active(focus_on) => scroll::page(NONE, key == PAGE_DOWN),
         _ if !is_active(focus_on) => {}
         _ => widget_key(focus_on, key, with),
     }
@@ -33,7 +34,10 @@ pub fn key(key: u32, with: u32) {
 
 fn widget_key(widget: u32, key: u32, with: u32) {
     match (get(W_KIND, widget), key) {
-        (kinds::FIELD, _) => field::key(widget, key, with),
+        (kinds::FIELD, _) if !matches!(key, PAGE_UP | PAGE_DOWN) => field::key(widget, key, with),
+        (kinds::AREA, _) => area::key(widget, key, with),
+        (kinds::LIST | kinds::TABLE, _) if list::key(widget, key) => {}
+        (_, PAGE_UP | PAGE_DOWN) => scroll::page(widget, key == PAGE_DOWN),
         (_, ENTER | SPACE) => {
             setf(W_DOWN, widget, 1.0);
             store(D_CHANGED, 1);

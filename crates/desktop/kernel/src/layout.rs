@@ -1,9 +1,9 @@
 //! Layout: lists the visible widgets by level, measures texts that changed, and places what changed, level by level.
 
 use crate::event::style as s;
-use crate::flex;
 use crate::memory::*;
 use crate::text;
+use crate::{flex, lines, scroll};
 use gpu_run_kernel::gpu::{load, store};
 use gpu_run_kernel::team::Team;
 
@@ -36,6 +36,11 @@ pub fn layout(team: &Team) {
         });
         level += 1;
     }
+    lines::find(team);
+    if team.leads() {
+        scroll::reveal();
+    }
+    team.meet();
 }
 
 /// Lists the visible widgets, one level after the other.

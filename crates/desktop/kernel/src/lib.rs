@@ -10,6 +10,8 @@
 #![cfg_attr(target_arch = "wasm32", no_std)]
 
 pub mod animation;
+pub mod area;
+pub mod caret;
 pub mod dispatch;
 pub mod event;
 pub mod field;
@@ -24,14 +26,20 @@ pub mod input;
 pub mod item;
 pub mod keyboard;
 pub mod layout;
+pub mod lines;
+pub mod list;
 pub mod math;
 pub mod memory;
 pub mod order;
 pub mod paint;
 pub mod raster;
+pub mod rows;
+pub mod scroll;
 pub mod shapes;
 pub mod text;
+pub mod text_heap;
 pub mod theme;
+pub mod touch;
 pub mod tree;
 pub mod window;
 

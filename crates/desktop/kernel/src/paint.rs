@@ -5,11 +5,16 @@ use crate::item::{Brush, Edges, grown};
 use crate::math::{ease, round};
 use crate::memory::*;
 use crate::theme::{self, Colour::*, colour, faded, mix};
-use crate::{field, font, text, window};
+use crate::{caret, font, lines, rows, text, window};
 use gpu_run_kernel::gpu::load;
 
-/// Makes the items of a widget.
-pub fn paint(widget: u32, brush: &mut Brush) {
+/// How many parts a widget is painted in.
+pub fn parts(widget: u32) -> u32 {
+    if lines::has_lines(get(W_KIND, widget)) { rows::parts(widget) } else { 1 }
+}
+
+/// Makes the items of a part of a widget.
+pub fn paint(widget: u32, part: u32, brush: &mut Brush) {
     let edges = edges(widget, brush.scale);
     match get(W_KIND, widget) {
         kinds::DESKTOP => brush.gradient(edges, 0.0, colour(DesktopTop), colour(DesktopBottom)),
@@ -24,23 +29,25 @@ pub fn paint(widget: u32, brush: &mut Brush) {
         kinds::CHECKBOX | kinds::RADIO => choice(widget, edges, brush),
         kinds::SLIDER => slider(widget, edges, brush),
         kinds::FIELD => text_field(widget, edges, brush),
+        kinds::AREA | kinds::LIST | kinds::TABLE => rows::paint(widget, part, brush),
+        kinds::SCROLL => rows::panel(widget, edges, brush),
         kinds::PROGRESS => bar(widget, edges, getf(W_VALUE, widget), brush),
         _ => {}
     }
 }
 
 /// The edges of a widget, at whole pixels.
-fn edges(widget: u32, scale: f32) -> Edges {
+pub fn edges(widget: u32, scale: f32) -> Edges {
     let (x, y) = (getf(W_AT_X, widget), getf(W_AT_Y, widget));
     [x, y, x + getf(W_W, widget), y + getf(W_H, widget)].map(|at| round(at * scale) as f32)
 }
 
 /// The width of the thinnest line: a unit, in whole pixels, rounded down.
-fn hair(brush: &Brush) -> f32 {
+pub fn hair(brush: &Brush) -> f32 {
     (brush.scale as u32).max(1) as f32
 }
 
-fn text_colour(widget: u32) -> u32 {
+pub fn text_colour(widget: u32) -> u32 {
     match () {
         _ if has(widget, F_DISABLED) => colour(Disabled),
         _ if get(W_LOOK, widget) == looks::QUIET => colour(Quiet),
@@ -63,7 +70,7 @@ fn write(widget: u32, colour: u32, across: f32, brush: &mut Brush) {
 }
 
 /// A ring around a widget that has the focus by keyboard.
-fn ring(widget: u32, edges: Edges, radius: f32, brush: &mut Brush) {
+pub fn ring(widget: u32, edges: Edges, radius: f32, brush: &mut Brush) {
     if load(D_FOCUS) == widget && load(D_RING) != 0 {
         let gap = 3.0 * brush.scale;
         brush.border(grown(edges, gap), radius + gap, 2.0 * brush.scale, colour(Ring));
@@ -233,7 +240,7 @@ fn text_field(widget: u32, edges: Edges, brush: &mut Brush) {
     let x = getf(W_AT_X, widget) + getf(W_PAD_LEFT, widget) - getf(W_SCROLL, widget);
     let at = |place: u32| round((x + text::width(widget, place)) * scale) as f32;
     let (upper, lower) = (round(y * scale) as f32, round((y + line) * scale) as f32);
-    let (from, to) = field::selection(widget);
+    let (from, to) = caret::selection(widget);
     if focused && from != to {
         brush.rectangle([at(from), upper, at(to), lower], 2.0 * scale, colour(Selection));
     }

@@ -3,14 +3,14 @@
 use crate::event::{kinds, looks, properties, style as s};
 use crate::flex::AUTO;
 use crate::memory::*;
-use crate::{text, theme};
+use crate::{caret, lines, list, scroll, text, theme};
 use gpu_run_kernel::gpu::{load, store};
 
 const COLUMN: u32 = s::COLUMN << s::DIRECTION;
 const CENTERED: u32 = s::CENTER << s::ALIGN_ITEMS;
 
 /// Fields whose first value is not 0.
-const NO_WIDGETS: [u32; 7] = [W_PARENT, W_FIRST, W_LAST, W_NEXT, W_PREVIOUS, W_TEXT, W_TEXT_LAST];
+const NO_WIDGETS: [u32; 6] = [W_PARENT, W_FIRST, W_LAST, W_NEXT, W_PREVIOUS, W_TEXT];
 const AUTOS: [u32; 12] = [
     W_WIDTH,
     W_HEIGHT,
@@ -34,7 +34,7 @@ pub fn exists(widget: u32) -> bool {
 /// Makes a widget of its kind's style, without a place in the tree.
 pub fn reset(widget: u32, kind: u32) {
     let mut field = W_KIND;
-    while field <= W_OLD_H {
+    while field < FIELDS_END {
         set(field, widget, 0);
         field += W_PARENT - W_KIND;
     }
@@ -84,6 +84,21 @@ pub fn reset(widget: u32, kind: u32) {
             content(180.0, 0.0);
         }
         kinds::PROGRESS => content(160.0, 6.0),
+        kinds::SCROLL => {
+            style = COLUMN;
+            gap(theme::GAP);
+            pad(theme::SCROLL_PAD, theme::SCROLL_PAD);
+            setf(W_PAD_RIGHT, widget, theme::BAR_ZONE + theme::SCROLL_PAD);
+        }
+        kinds::AREA => {
+            pad(10.0, 8.0);
+            setf(W_PAD_RIGHT, widget, theme::BAR_ZONE + 3.0);
+            content(240.0, 96.0);
+        }
+        kinds::LIST | kinds::TABLE => {
+            content(240.0, 140.0);
+            set(W_SELECTED, widget, NONE);
+        }
         _ => style = CENTERED,
     }
     set(W_STYLE, widget, style);
@@ -99,13 +114,13 @@ pub fn create(widget: u32, kind: u32, parent: u32, owner: u32) -> bool {
     if !allowed || get(W_DEPTH, parent) + 2 >= MAX_LEVELS || (kind == kinds::WINDOW) != (parent == 0) {
         return false;
     }
-    if !matches!(get(W_KIND, parent), kinds::DESKTOP | kinds::WINDOW | kinds::PANEL) {
+    if !matches!(get(W_KIND, parent), kinds::DESKTOP | kinds::WINDOW | kinds::PANEL | kinds::SCROLL) {
         return false;
     }
     reset(widget, kind);
     set(W_OWNER, widget, owner);
     set(W_DEPTH, widget, get(W_DEPTH, parent) + 1);
-    set(T_KEPT, widget, 0);
+    [T_KEPT, T_LINES, T_COLUMNS].iter().for_each(|field| set(*field, widget, 0));
     append(widget, parent);
     store(D_COUNT, load(D_COUNT) + 1);
     store(D_USED, load(D_USED).max(widget + 1));
@@ -185,6 +200,9 @@ fn forget(widget: u32) {
     set(W_KIND, widget, 0);
     set(W_ORDER, widget, 0);
     store(D_COUNT, load(D_COUNT) - 1);
+    if load(D_REVEAL) == widget {
+        store(D_REVEAL, 0);
+    }
     for word in [D_HOVER, D_PRESS, D_FOCUS] {
         if load(word) == widget {
             store(word, NONE);
@@ -246,7 +264,19 @@ pub fn change(widget: u32, property: u32, value: u32) -> bool {
             unmark(widget, F_DISABLED);
             mark(widget, if value != 0 { F_DISABLED } else { 0 });
         }
-        properties::FOCUS => store(D_FOCUS, if value != 0 { widget } else { NONE }),
+        properties::FOCUS => {
+            store(D_FOCUS, if value != 0 { widget } else { NONE });
+            store(D_REVEAL, if value != 0 { widget } else { 0 });
+        }
+        properties::SELECTED if list::is_list(widget) => {
+            set(W_SELECTED, widget, value);
+            store(D_REVEAL, widget);
+        }
+        properties::READ_ONLY if caret::has_caret(get(W_KIND, widget)) => {
+            unmark(widget, F_READ_ONLY);
+            mark(widget, if value != 0 { F_READ_ONLY } else { 0 });
+        }
+        properties::SCROLLED if scroll::scrolls(widget) && number >= 0.0 => set(W_SCROLL, widget, value),
         _ => return false,
     }
     store(D_CHANGED, 1);
@@ -265,7 +295,12 @@ pub fn write(widget: u32, begins: bool, count: u32, codes: [u32; 3]) -> bool {
     }
     let mut fits = true;
     (0..count).for_each(|i| fits &= text::push(widget, codes[i as usize / 2] >> (i % 2 * 16) & 0xFFFF));
-    mark(widget, F_MEASURE);
-    touch(widget);
+    if lines::has_lines(get(W_KIND, widget)) {
+        // These are as large as they are told to be.
+        store(D_CHANGED, 1);
+    } else {
+        mark(widget, F_MEASURE);
+        touch(widget);
+    }
     fits
 }
