@@ -138,14 +138,22 @@ pub fn press(widget: u32, is_double: bool) {
     let at = under_pointer(widget);
     move_to(widget, at, false);
     if is_double {
+        store(D_PART, WORD);
         let (from, to) = word_around(widget, at);
         set(W_ANCHOR, widget, from);
         move_to(widget, to, true);
     }
 }
 
+/// `D_PART` after a double click: the word stays selected until the pointer moves away.
+const WORD: u32 = 256;
+
 /// Selects from where the pointer went down to where it is.
 pub fn drag(widget: u32) {
+    if load(D_PART) == WORD && dispatch::is_near_click() {
+        return;
+    }
+    store(D_PART, 0);
     move_to(widget, under_pointer(widget), true);
 }
 

@@ -129,14 +129,18 @@ pub fn press(hit: u32) {
     }
 }
 
+/// Whether the pointer is where it was last pressed.
+pub fn is_near_click() -> bool {
+    const FARTHEST: u32 = 4 * 256;
+    let near = |from: u32, to: u32| (load(from) as i32).wrapping_sub(load(to) as i32).unsigned_abs() <= FARTHEST;
+    near(D_CLICK_X, D_POINTER_X) && near(D_CLICK_Y, D_POINTER_Y)
+}
+
 /// Whether this press on a widget follows another one at the same place soon enough to be the second of a double click.
 fn is_second(target: u32) -> bool {
     const LATEST: u32 = 400_000;
-    const FARTHEST: u32 = 4 * 256;
-    let far = |from: u32, to: u32| (load(from) as i32).wrapping_sub(load(to) as i32).unsigned_abs() > FARTHEST;
     let is_late = load(D_CLOCK).wrapping_sub(load(D_CLICK_AT)) > LATEST;
-    let is_elsewhere = far(D_CLICK_X, D_POINTER_X) || far(D_CLICK_Y, D_POINTER_Y);
-    let is_second = target != NONE && load(D_CLICK_ON) == target && !is_late && !is_elsewhere;
+    let is_second = target != NONE && load(D_CLICK_ON) == target && !is_late && is_near_click();
     store(D_CLICK_ON, if is_second { NONE } else { target });
     store(D_CLICK_AT, load(D_CLOCK));
     store(D_CLICK_X, load(D_POINTER_X));
