@@ -53,16 +53,13 @@ fn replace_selection(widget: u32, codes: impl Iterator<Item = u32>) {
     if from != to {
         text::remove(widget, from, to);
     }
-    let mut at = from;
-    for code in codes {
-        if !text::insert(widget, at, code) {
-            store(D_REFUSED, load(D_REFUSED) + 1);
-            break;
-        }
-        at += 1;
+    let mut asked = 0;
+    let inserted = text::insert(widget, from, codes.inspect(|_| asked += 1));
+    if asked != inserted {
+        store(D_REFUSED, load(D_REFUSED) + 1);
     }
-    if at != from || from != to {
-        move_to(widget, at, false);
+    if inserted != 0 || from != to {
+        move_to(widget, from + inserted, false);
         tell_once(CHANGED, widget);
     }
 }
@@ -81,12 +78,13 @@ pub fn paste(widget: u32, it: &Event) {
         return;
     }
     let is_field = get(W_KIND, widget) == kinds::FIELD;
-    let codes = (0..(it.flags as u32 & 0xFF).min(6)).map(|i| {
-        let code = [it.a, it.b, it.id][i as usize / 2] >> (i % 2 * 16) & 0xFFFF;
-        if is_field && matches!(code, 9 | 10 | 13) { SPACE_CHARACTER } else { code }
-    });
+    let codes = text::unpacked(it.flags as u32 & 0xFF, [it.a, it.b, it.id]);
     // A line's end is one character here.
-    replace_selection(widget, codes.filter(|code| *code != 13));
+    let codes = codes.filter(|code| *code != RETURN);
+    replace_selection(
+        widget,
+        codes.map(|code| if is_field && code < SPACE_CHARACTER { SPACE_CHARACTER } else { code }),
+    );
 }
 
 /// Tells the host which characters it is to keep, and leaves them for it.
@@ -162,6 +160,7 @@ fn under_pointer(widget: u32) -> u32 {
 }
 
 const SPACE_CHARACTER: u32 = 32;
+const RETURN: u32 = 13;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Class {

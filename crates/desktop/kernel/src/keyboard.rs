@@ -99,7 +99,7 @@ fn next(from: u32, backwards: bool) {
 }
 
 /// The widget after this one in the order of the tree, within `window`; after the last comes the window.
-fn after(widget: u32, window: u32) -> u32 {
+pub fn after(widget: u32, window: u32) -> u32 {
     if get(W_FIRST, widget) != NONE {
         return get(W_FIRST, widget);
     }

@@ -8,7 +8,7 @@ use crate::event::kinds;
 use crate::math::round;
 use crate::memory::*;
 use crate::theme::{BAR_LEAST, BAR_MARGIN, BAR_ZONE, NEAR};
-use crate::{area, layout, lines, list, tree};
+use crate::{area, keyboard, layout, lines, list, tree};
 use gpu_run_kernel::gpu::{load, store};
 
 /// `D_PART` while the pointer holds a scroll bar's thumb.
@@ -73,7 +73,7 @@ fn scroll_to(widget: u32, to: f32) {
 pub fn by(widget: u32, distance: f32) -> bool {
     lines_known(widget);
     let (from, most) = (exact(widget), most(widget));
-    let to = (from + distance).clamp(0.0, most);
+    let to = (from + distance).min(most).max(0.0);
     if to == from {
         return false;
     }
@@ -112,14 +112,15 @@ pub fn under_finger(hit: u32, distance: f32) -> u32 {
 
 /// Page Up and Page Down, for what the focus is in; without a focus, for the first in the front window.
 pub fn page(focus: u32, down: bool) {
-    let mut at = focus;
-    if at == NONE && tree::exists(load(D_FRONT)) {
-        at = get(W_FIRST, load(D_FRONT));
-        while at != NONE && !scrolls(at) {
-            at = get(W_NEXT, at);
+    let front = load(D_FRONT);
+    let mut first = focus;
+    if focus == NONE && tree::exists(front) {
+        first = keyboard::after(front, front);
+        while first != front && !(scrolls(first) && get(W_ORDER, first) != 0) {
+            first = keyboard::after(first, front);
         }
     }
-    ancestors(at, |at| {
+    ancestors(first, |at| {
         let page = (view_height(at) - 2.0 * NEAR).max(NEAR);
         scrolls(at) && by(at, if down { page } else { -page })
     });
@@ -192,7 +193,7 @@ pub fn drag(widget: u32) {
 /// Scrolls so that the content from `top` to `bottom` shows, and something around it. If it is too large, its top shows.
 fn show(widget: u32, top: f32, bottom: f32, around: f32) {
     let to = exact(widget).max(bottom + around - view_height(widget)).min(top - around);
-    let to = to.clamp(0.0, most(widget));
+    let to = to.min(most(widget)).max(0.0);
     if to != exact(widget) {
         scroll_to(widget, to);
     }

@@ -64,12 +64,50 @@ pub fn clear(widget: u32) {
     changed(widget);
 }
 
+/// Two characters as a word.
+#[inline(always)]
+fn pair(from: u32, place: u32) -> u32 {
+    let at = from + place / 2 * 4;
+    if place.is_multiple_of(2) { load(at) } else { load(at) >> 16 | load(at + 4) << 16 }
+}
+
+/// Moves characters to a lower place, two at a time where they fill a word.
+fn copy_down(from: u32, to: u32, source: u32, count: u32) {
+    let mut i = 0;
+    while i < count {
+        if (to + i).is_multiple_of(2) && i + 2 <= count {
+            store(from + (to + i) * 2, pair(from, source + i));
+            i += 2;
+        } else {
+            put(from, to + i, character(from, source + i));
+            i += 1;
+        }
+    }
+}
+
+/// Moves characters to a higher place, from the last to the first.
+fn copy_up(from: u32, to: u32, source: u32, count: u32) {
+    let mut i = count;
+    while i > 0 {
+        if (to + i).is_multiple_of(2) && i >= 2 {
+            i -= 2;
+            store(from + (to + i) * 2, pair(from, source + i));
+        } else {
+            i -= 1;
+            put(from, to + i, character(from, source + i));
+        }
+    }
+}
+
 /// Moves the gap, so that `to` characters are before it.
 fn move_gap(widget: u32, to: u32) {
     let (from, gap) = (from(widget), get(W_TEXT_GAP, widget));
     let length = room(widget) - get(W_TEXT_LENGTH, widget);
-    (gap..to).for_each(|i| put(from, i, character(from, i + length)));
-    (to..gap).rev().for_each(|i| put(from, i + length, character(from, i)));
+    if gap < to {
+        copy_down(from, gap, gap + length, to - gap);
+    } else if to < gap {
+        copy_up(from, to + length, to, gap - to);
+    }
     set(W_TEXT_GAP, widget, to);
 }
 
@@ -92,19 +130,29 @@ fn grow(widget: u32) -> bool {
     true
 }
 
-/// Inserts a character; returns false if there is no room for it.
-pub fn insert(widget: u32, at: u32, code: u32) -> bool {
-    let length = get(W_TEXT_LENGTH, widget);
-    // One place always stays free: a text has at most one line more than characters.
-    if length == MAX_TEXT || length + 1 >= room(widget) && !grow(widget) {
-        return false;
-    }
+/// Inserts characters; returns how many of them there was room for.
+pub fn insert(widget: u32, at: u32, codes: impl Iterator<Item = u32>) -> u32 {
+    let (mut length, mut to) = (get(W_TEXT_LENGTH, widget), at);
+    let (mut space, mut start) = (room(widget), from(widget));
     move_gap(widget, at);
-    put(from(widget), at, code.min(0xFFFF));
-    set(W_TEXT_GAP, widget, at + 1);
-    set(W_TEXT_LENGTH, widget, length + 1);
+    for code in codes {
+        // One place always stays free: a text has at most one line more than characters.
+        if length + 1 >= space {
+            set(W_TEXT_GAP, widget, to);
+            set(W_TEXT_LENGTH, widget, length);
+            if length == MAX_TEXT || !grow(widget) {
+                break;
+            }
+            move_gap(widget, to);
+            (space, start) = (room(widget), from(widget));
+        }
+        put(start, to, code.min(0xFFFF));
+        (length, to) = (length + 1, to + 1);
+    }
+    set(W_TEXT_GAP, widget, to);
+    set(W_TEXT_LENGTH, widget, length);
     changed(widget);
-    true
+    to - at
 }
 
 /// Removes the characters from `from` to the one before `to`.
@@ -118,9 +166,14 @@ pub fn remove(widget: u32, from: u32, to: u32) {
     changed(widget);
 }
 
-/// Adds a character; returns false if there is no room for it.
-pub fn push(widget: u32, code: u32) -> bool {
-    insert(widget, get(W_TEXT_LENGTH, widget), code)
+/// Adds characters at the end; returns how many of them there was room for.
+pub fn push(widget: u32, codes: impl Iterator<Item = u32>) -> u32 {
+    insert(widget, get(W_TEXT_LENGTH, widget), codes)
+}
+
+/// The characters of an event: 16 bits each, in three words.
+pub fn unpacked(count: u32, words: [u32; 3]) -> impl Iterator<Item = u32> {
+    (0..count.min(6)).map(move |i| words[i as usize / 2] >> (i % 2 * 16) & 0xFFFF)
 }
 
 /// Calls `body` with the place of each character and its code.

@@ -293,8 +293,7 @@ pub fn write(widget: u32, begins: bool, count: u32, codes: [u32; 3]) -> bool {
         set(W_CARET, widget, 0);
         set(W_ANCHOR, widget, 0);
     }
-    let mut fits = true;
-    (0..count).for_each(|i| fits &= text::push(widget, codes[i as usize / 2] >> (i % 2 * 16) & 0xFFFF));
+    let pushed = text::push(widget, text::unpacked(count, codes));
     if lines::has_lines(get(W_KIND, widget)) {
         // These are as large as they are told to be.
         store(D_CHANGED, 1);
@@ -302,5 +301,5 @@ pub fn write(widget: u32, begins: bool, count: u32, codes: [u32; 3]) -> bool {
         mark(widget, F_MEASURE);
         touch(widget);
     }
-    fits
+    pushed == count
 }
