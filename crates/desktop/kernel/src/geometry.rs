@@ -3,20 +3,21 @@
 use crate::item::{Brush, FROM, TO};
 use crate::memory::*;
 use crate::overlay;
-use crate::paint::paint;
+use crate::paint::{paint, parts};
 use gpu_run_kernel::gpu::{WARP, ballot, lane, load, store};
 use gpu_run_kernel::team::Team;
 
 pub fn geometry(team: &Team) {
-    let widgets = load(S_LISTED);
+    list_parts(team);
     // The overlays come last.
+    let widgets = load(S_PARTS);
     let listed = widgets + overlay::LAYERS;
-    team.for_each(listed, |i| set(T_ITEM, i, painted(i, widgets, 0)));
-    let total = team.scan(listed, |i| get(T_ITEM, i), |i, before| set(T_SIZE, i, before));
-    // Widgets whose items would not fit are left out.
+    team.for_each(listed, |i| store(part(i) + 8, painted(i, widgets, 0)));
+    let total = team.scan(listed, |i| load(part(i) + 8), |i, before| store(part(i) + 12, before));
+    // Parts whose items would not fit are left out.
     team.for_each(listed, |i| {
-        let before = get(T_SIZE, i);
-        if before + get(T_ITEM, i) <= MAX_ITEMS {
+        let before = load(part(i) + 12);
+        if before + load(part(i) + 8) <= MAX_ITEMS {
             painted(i, widgets, ITEMS + before * ITEM_BYTES);
         } else if before < MAX_ITEMS {
             (before..MAX_ITEMS).for_each(|item| store(ITEMS + item * ITEM_BYTES + TO, 0));
@@ -55,7 +56,33 @@ pub fn geometry(team: &Team) {
     });
 }
 
-/// Makes the items of what is the `i`th in the order of drawing at an address, or counts them; returns how many there are.
+fn part(i: u32) -> u32 {
+    PARTS + i * PART_BYTES
+}
+
+/// Lists the parts of all widgets in the order of drawing. Widgets whose parts would not fit are left out.
+fn list_parts(team: &Team) {
+    let widgets = load(S_LISTED);
+    team.for_each(widgets, |i| set(T_ITEM, i, parts(get(T_BY_ORDER, i))));
+    let total = team.scan(
+        widgets,
+        |i| get(T_ITEM, i),
+        |i, before| {
+            let count = get(T_ITEM, i);
+            (before..(before + count).min(MAX_PARTS)).for_each(|at| {
+                store(part(at), if before + count <= MAX_PARTS { get(T_BY_ORDER, i) } else { NONE });
+                store(part(at) + 4, at - before);
+            });
+        },
+    );
+    if team.leads() {
+        store(S_PARTS, total.min(MAX_PARTS));
+    }
+    team.meet();
+}
+
+/// Makes the items of what is the `i`th in the order of drawing at an address, or counts them; returns how many there are. Behind
+/// the parts of widgets come the overlays.
 fn painted(i: u32, widgets: u32, at: u32) -> u32 {
     let scale = load(D_SCALE) as f32 / 256.0;
     if i >= widgets {
@@ -64,11 +91,14 @@ fn painted(i: u32, widgets: u32, at: u32) -> u32 {
         overlay::paint(i - widgets, &mut brush);
         return brush.count;
     }
-    let widget = get(T_BY_ORDER, i);
+    let (widget, part) = (load(part(i)), load(part(i) + 4));
+    if widget == NONE {
+        return 0;
+    }
     let (from, to) = (get(W_CLIP_FROM, widget), get(W_CLIP_TO, widget));
     let clip = [from & 0xFFFF, from >> 16, to & 0xFFFF, to >> 16].map(|edge| edge as i32);
     let mut brush = Brush { at, count: 0, clip, scale };
-    paint(widget, &mut brush);
+    paint(widget, part, &mut brush);
     brush.count
 }
 

@@ -3,7 +3,7 @@
 use crate::event::{icons, kinds, looks, properties, style as s};
 use crate::flex::AUTO;
 use crate::memory::*;
-use crate::{bar, canvas, menu, overlay, plot, tabs, text, theme};
+use crate::{bar, canvas, caret, lines, list, menu, overlay, plot, scroll, tabs, text, theme};
 use gpu_run_kernel::gpu::{load, store};
 
 const COLUMN: u32 = s::COLUMN << s::DIRECTION;
@@ -14,7 +14,7 @@ pub const GONE: u32 = 1 << s::HIDDEN | APART;
 const CENTERED: u32 = s::CENTER << s::ALIGN_ITEMS;
 
 /// Fields whose first value is not 0.
-const NO_WIDGETS: [u32; 8] = [W_PARENT, W_FIRST, W_LAST, W_NEXT, W_PREVIOUS, W_TEXT, W_TEXT_LAST, W_LINK];
+const NO_WIDGETS: [u32; 7] = [W_PARENT, W_FIRST, W_LAST, W_NEXT, W_PREVIOUS, W_TEXT, W_LINK];
 const AUTOS: [u32; 12] = [
     W_WIDTH,
     W_HEIGHT,
@@ -93,6 +93,21 @@ pub fn reset(widget: u32, kind: u32) {
         kinds::MENU | kinds::TOOLTIP => style = APART,
         kinds::PLOT => content(240.0, 120.0),
         kinds::CANVAS | kinds::IMAGE => {}
+        kinds::SCROLL => {
+            style = COLUMN;
+            gap(theme::GAP);
+            pad(theme::SCROLL_PAD, theme::SCROLL_PAD);
+            setf(W_PAD_RIGHT, widget, theme::BAR_ZONE + theme::SCROLL_PAD);
+        }
+        kinds::AREA => {
+            pad(10.0, 8.0);
+            setf(W_PAD_RIGHT, widget, theme::BAR_ZONE + 3.0);
+            content(240.0, 96.0);
+        }
+        kinds::LIST | kinds::TABLE => {
+            content(240.0, 140.0);
+            set(W_SELECTED, widget, NONE);
+        }
         _ => style = CENTERED,
     }
     set(W_STYLE, widget, style);
@@ -115,7 +130,7 @@ pub fn create(widget: u32, kind: u32, parent: u32, owner: u32) -> bool {
     reset(widget, kind);
     set(W_OWNER, widget, owner);
     set(W_DEPTH, widget, get(W_DEPTH, parent) + 1);
-    set(T_KEPT, widget, 0);
+    [T_KEPT, T_LINES, T_COLUMNS].iter().for_each(|field| set(*field, widget, 0));
     append(widget, parent);
     store(D_COUNT, load(D_COUNT) + 1);
     store(D_USED, load(D_USED).max(widget + 1));
@@ -214,6 +229,9 @@ fn forget(widget: u32) {
     set(W_KIND, widget, 0);
     set(W_ORDER, widget, 0);
     store(D_COUNT, load(D_COUNT) - 1);
+    if load(D_REVEAL) == widget {
+        store(D_REVEAL, 0);
+    }
     for word in [D_HOVER, D_PRESS, D_FOCUS] {
         if load(word) == widget {
             store(word, NONE);
@@ -276,7 +294,16 @@ pub fn change(widget: u32, property: u32, value: u32) -> bool {
             unmark(widget, F_DISABLED);
             mark(widget, if value != 0 { F_DISABLED } else { 0 });
         }
+        properties::SELECTED if list::is_list(widget) => {
+            set(W_SELECTED, widget, value);
+            store(D_REVEAL, widget);
+        }
         properties::SELECTED => tabs::set_selected(widget, value),
+        properties::READ_ONLY if caret::has_caret(get(W_KIND, widget)) => {
+            unmark(widget, F_READ_ONLY);
+            mark(widget, if value != 0 { F_READ_ONLY } else { 0 });
+        }
+        properties::SCROLLED if scroll::scrolls(widget) && number >= 0.0 => set(W_SCROLL, widget, value),
         properties::OPEN if get(W_KIND, widget) == kinds::MENU => menu::set_open(widget, value != 0),
         properties::MINIMISED if get(W_KIND, widget) == kinds::WINDOW => match value {
             0 if bar::is_minimised(widget) => raise(widget),
@@ -292,7 +319,10 @@ pub fn change(widget: u32, property: u32, value: u32) -> bool {
             mark(widget, F_MEASURE);
             touch(widget);
         }
-        properties::FOCUS => store(D_FOCUS, if value != 0 { widget } else { NONE }),
+        properties::FOCUS => {
+            store(D_FOCUS, if value != 0 { widget } else { NONE });
+            store(D_REVEAL, if value != 0 { widget } else { 0 });
+        }
         _ => return false,
     }
     store(D_CHANGED, 1);
@@ -314,11 +344,14 @@ pub fn write(widget: u32, begins: bool, count: u32, codes: [u32; 3]) -> bool {
         set(W_CARET, widget, 0);
         set(W_ANCHOR, widget, 0);
     }
-    let mut fits = true;
-    (0..count).for_each(|i| fits &= text::push(widget, codes[i as usize / 2] >> (i % 2 * 16) & 0xFFFF));
-    if widget != 0 {
-        mark(widget, F_MEASURE);
+    let pushed = text::push(widget, text::unpacked(count, codes));
+    match get(W_KIND, widget) {
+        // These are as large as they are told to be.
+        kind if lines::has_lines(kind) => store(D_CHANGED, 1),
+        kind => {
+            mark(widget, if kind == kinds::DESKTOP { 0 } else { F_MEASURE });
+            touch(widget);
+        }
     }
-    touch(widget);
-    fits
+    pushed == count
 }
