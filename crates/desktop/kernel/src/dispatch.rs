@@ -23,9 +23,11 @@ pub fn dispatch(team: &Team) {
 
 fn act(it: &Event, hit: u32) {
     match it.kind {
-        MOVE => point_at(it, hit),
-        PRESS if it.key == 0 => {
+        MOVE => {
             point_at(it, hit);
+        }
+        PRESS if it.key == 0 => {
+            let hit = point_at(it, hit);
             press(hit);
         }
         RELEASE if it.key == 0 => {
@@ -65,12 +67,12 @@ pub fn in_units(place: u32) -> i32 {
     (place as i32 as i64 * 256 / load(D_SCALE) as i64) as i32
 }
 
-fn point_at(it: &Event, hit: u32) {
-    point(in_units(it.a), in_units(it.b), hit);
+fn point_at(it: &Event, hit: u32) -> u32 {
+    point(in_units(it.a), in_units(it.b), hit)
 }
 
-/// Moves the pointer to a place in 256ths of a unit.
-pub fn point(x: i32, y: i32, hit: u32) {
+/// Moves the pointer to a place in 256ths of a unit. Returns the widget that it is on.
+pub fn point(x: i32, y: i32, hit: u32) -> u32 {
     let before = scroll::spot(load(D_HOVER));
     store(D_POINTER_X, x as u32);
     store(D_POINTER_Y, y as u32);
@@ -90,7 +92,7 @@ pub fn point(x: i32, y: i32, hit: u32) {
     }
     let pressed = load(D_PRESS);
     if pressed == NONE {
-        return;
+        return hit;
     }
     match get(W_KIND, pressed) {
         _ if scroll::is_held(pressed) => scroll::drag(pressed),
@@ -99,6 +101,7 @@ pub fn point(x: i32, y: i32, hit: u32) {
         kinds::WINDOW => window::drag(pressed),
         _ => {}
     }
+    hit
 }
 
 pub fn press(hit: u32) {

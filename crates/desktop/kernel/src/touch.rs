@@ -59,15 +59,16 @@ fn moved(x: i32, y: i32, hit: u32) {
                 store(D_FINGER_ON, scrolled);
             } else if on != NONE {
                 store(D_FINGER_DOES, DRAGS);
-                point(from[0], from[1], on);
-                press(on);
+                press(point(from[0], from[1], on));
                 point(x, y, hit);
             }
         }
         SCROLLS if on != NONE => {
             scroll::by(on, distance);
         }
-        DRAGS => point(x, y, hit),
+        DRAGS => {
+            point(x, y, hit);
+        }
         // Until the finger has moved far enough, its place is that where it went down: nothing of the way is lost.
         WAITS => return,
         _ => {}
@@ -93,8 +94,7 @@ fn lifted(up: bool, x: i32, y: i32, hit: u32) {
     match does {
         WAITS if up => {
             let on = if tree::exists(on) { on } else { NONE };
-            point(load(D_FINGER_FROM_X) as i32, load(D_FINGER_FROM_Y) as i32, on);
-            press(on);
+            press(point(load(D_FINGER_FROM_X) as i32, load(D_FINGER_FROM_Y) as i32, on));
             let pressed = load(D_PRESS);
             if is_active(pressed) {
                 // The press shows, although it ends in the same frame.
