@@ -13,8 +13,6 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(600);
 /// The most events that one frame takes.
 pub(crate) const MAX_EVENTS: usize = gpu_run_machine::layout::STAGED_MAX as usize;
-/// The most blocks of a text that are read one by one.
-const MAX_SINGLE_BLOCKS: u32 = 4;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -135,37 +133,21 @@ impl Desktop {
 
     /// Returns a widget's text; an empty one if there is no such widget.
     pub fn text(&self, widget: u32) -> Result<String> {
-        if widget >= map::WIDGETS {
+        if widget >= map::WIDGETS || self.word(map::W_KIND + widget * 4)? == 0 {
             return Ok(String::new());
         }
-        let length = self.word(map::W_TEXT_LENGTH + widget * 4)?.min(map::TEXT_BLOCKS * map::BLOCK_TEXT);
-        let mut block = self.word(map::W_TEXT + widget * 4)?;
-        // A long text is read with all others at once, a short one block by block.
-        let blocks = length.div_ceil(map::BLOCK_TEXT);
-        let used = if blocks > MAX_SINGLE_BLOCKS { self.word(map::D_TEXT_USED)?.min(map::TEXT_BLOCKS) } else { 0 };
-        let arena = if used > 0 { self.read(map::TEXT_ARENA, used * map::BLOCK_BYTES)? } else { Vec::new() };
-        let mut text = String::new();
-        for index in 0..blocks {
-            if block >= map::TEXT_BLOCKS {
-                break;
-            }
-            let at = (block * map::BLOCK_BYTES) as usize;
-            let single;
-            let bytes = match arena.get(at..at + map::BLOCK_BYTES as usize) {
-                Some(bytes) => bytes,
-                None => {
-                    single = self.read(map::TEXT_ARENA + at as u32, map::BLOCK_BYTES)?;
-                    &single
-                }
-            };
-            let (next, codes) = bytes.split_at(4);
-            let count = (length - index * map::BLOCK_TEXT).min(map::BLOCK_TEXT) as usize;
-            let (codes, _) = codes.as_chunks::<2>();
-            let character = |code: &[u8; 2]| char::from_u32(u16::from_le_bytes(*code) as u32).unwrap_or('\u{FFFD}');
-            text.extend(codes.iter().take(count).map(character));
-            block = next.first_chunk().map_or(map::NONE, |word| u32::from_le_bytes(*word));
+        let word = |field: u32| self.word(field + widget * 4);
+        let (piece, length, gap) = (word(map::W_TEXT)?, word(map::W_TEXT_LENGTH)?, word(map::W_TEXT_GAP)?);
+        let room = map::UNIT_TEXT << word(map::W_TEXT_ORDER)?.min(map::TEXT_ORDERS - 1);
+        if piece >= map::TEXT_UNITS || length > room {
+            return Ok(String::new());
         }
-        Ok(text)
+        let bytes = self.read(map::TEXT_ARENA + piece * map::UNIT_BYTES, room * 2)?;
+        let (codes, _) = bytes.as_chunks::<2>();
+        // The gap is where the last change was.
+        let (before, behind) = (gap.min(length) as usize, (room - length + gap.min(length)) as usize);
+        let character = |code: &[u8; 2]| char::from_u32(u16::from_le_bytes(*code) as u32).unwrap_or('\u{FFFD}');
+        Ok(codes[..before].iter().chain(&codes[behind..]).map(character).collect())
     }
 
     /// Returns what the desktop shows.

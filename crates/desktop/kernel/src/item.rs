@@ -176,10 +176,10 @@ impl Brush {
             ends |= advance > most;
             shown += !ends as u32;
         });
-        self.run(widget, 0, shown, x, y, size, colour);
+        self.part_of_text(widget, 0, shown, x, y, size, colour);
         let mut width = 0;
         text::each(widget, |i, code| width += if i < shown { font::advance(code) } else { 0 });
-        self.glyph(DOTS, x + width as f32 * scale, y, size, colour);
+        self.glyph(DOTS, x + width as f32 * scale, y, scale, colour);
     }
 
     /// Pixels of a canvas or image, from the one numbered `first` on. `changed` is another number whenever one of them has changed.

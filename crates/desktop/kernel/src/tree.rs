@@ -298,7 +298,7 @@ pub fn change(widget: u32, property: u32, value: u32) -> bool {
             set(W_SELECTED, widget, value);
             store(D_REVEAL, widget);
         }
-        properties::SELECTED => tabs::set_selected(widget, value),
+        properties::SELECTED if get(W_KIND, widget) == kinds::TABS => tabs::set_selected(widget, value),
         properties::READ_ONLY if caret::has_caret(get(W_KIND, widget)) => {
             unmark(widget, F_READ_ONLY);
             mark(widget, if value != 0 { F_READ_ONLY } else { 0 });
