@@ -1,15 +1,23 @@
-//! `gpu-run desktop`: runs a script on a desktop without a display, and writes what it shows.
+//! `gpu-run desktop`: shows a desktop in browsers, or runs a script on one and writes what it shows.
 
 use crate::args::DesktopArgs;
 use crate::{devices, program_cache};
-use anyhow::Result;
+use anyhow::{Context, Result};
 use gpu_run_compiler::{Compiler, printable};
 use gpu_run_console::failure::Failure;
 use gpu_run_console::output::Standard;
+use gpu_run_console::terminal;
+use gpu_run_desktop::live::Live;
 use gpu_run_desktop::{Desktop, Error, Options, Script, map};
 use gpu_run_machine::{Start, Status};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 use std::fmt::Write as _;
 use std::io::Write as _;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 pub(crate) fn desktop(args: &DesktopArgs) -> Result<u8> {
     let pixels = |units: u32| (f64::from(units) * args.scale).round() as u32;
@@ -19,23 +27,69 @@ pub(crate) fn desktop(args: &DesktopArgs) -> Result<u8> {
         let hint = format!("a desktop has at most {} by {}", map::MAX_WIDTH, map::MAX_HEIGHT);
         return Err(Failure::usage(message).hint(hint).into());
     }
-    let name = printable::path(&args.script);
-    let text = std::fs::read_to_string(&args.script);
-    let text = text.map_err(|error| Failure::usage(format!("--script {name}: {error}")))?;
-    let script = Script::parse(&text).map_err(|error| Failure::usage(format!("{name}, {error}")))?;
+    let script = args.script.as_deref().map(read_script).transpose()?;
+    // Before anything takes long: the port may be in use.
+    let live = if args.png.is_none() { Some(bind(args.listen)?) } else { None };
 
     let device = devices::open(args.device)?;
     let compiler = Compiler::new(program_cache::open(&args.cache)?);
     let options = Options { width, height, scale: args.scale, grid: args.grid, threads: args.threads };
     let mut desktop = Desktop::boot(&compiler, &device, Start::Empty, &options).map_err(failure)?;
-    desktop.run(&script).map_err(failure)?;
-    desktop.picture().and_then(|picture| picture.write(&args.png)).map_err(failure)?;
+    if let Some(script) = &script {
+        desktop.run(script).map_err(failure)?;
+    }
+    if let Some(png) = &args.png {
+        desktop.picture().and_then(|picture| picture.write(png)).map_err(failure)?;
+    }
+    let code = match live {
+        Some(live) => show(live, &mut desktop, args.rate)?,
+        None => 0,
+    };
     let frames = desktop.frames();
     let ended = desktop.shutdown().map_err(failure)?;
     if args.stats {
         report(&ended.state, frames)?;
     }
-    Ok(0)
+    Ok(code)
+}
+
+fn read_script(path: &Path) -> Result<Script> {
+    let name = printable::path(path);
+    let text = std::fs::read_to_string(path);
+    let text = text.map_err(|error| Failure::usage(format!("--script {name}: {error}")))?;
+    Ok(Script::parse(&text).map_err(|error| Failure::usage(format!("{name}, {error}")))?)
+}
+
+fn bind(address: SocketAddr) -> Result<Live> {
+    let live = Live::bind(address).map_err(|error| {
+        let failure = Failure::usage(format!("--listen {address}: {error}"));
+        failure.hint("port 0 is a free one: --listen 127.0.0.1:0")
+    })?;
+    Ok(live)
+}
+
+/// Shows the desktop in browsers until a signal arrives. Returns the exit code.
+fn show(live: Live, desktop: &mut Desktop, rate: u32) -> Result<u8> {
+    let (handle, ended_by) = (live.handle(), Arc::new(AtomicU8::new(0)));
+    let mut signals = Signals::new([SIGINT, SIGTERM]).context("cannot wait for signals")?;
+    let signal_code = ended_by.clone();
+    let watch = move || {
+        for (count, signal) in signals.forever().enumerate() {
+            let code = 128 + signal;
+            // The first signal lets the viewers know; the second exits at once.
+            if count > 0 {
+                std::process::exit(code);
+            }
+            signal_code.store(code as u8, Ordering::Relaxed);
+            let handle = handle.clone();
+            std::thread::spawn(move || handle.stop());
+        }
+    };
+    let thread = std::thread::Builder::new().name("signals".into());
+    thread.spawn(watch).context("cannot start the thread that waits for signals")?;
+    terminal::say(&format!("The desktop is at {} (Ctrl+C ends it)\n", live.url()));
+    live.run(desktop, &mut (), rate).map_err(failure)?;
+    Ok(ended_by.load(Ordering::Relaxed))
 }
 
 /// Prints the mean time of each phase on stderr.

@@ -17,7 +17,9 @@ const PATIENCE: Duration = Duration::from_secs(600);
 /// The most frames in which everything that moves has to come to rest.
 const MAX_SETTLE: u32 = 10_000;
 /// The most events that one frame takes.
-const MAX_EVENTS: usize = gpu_run_machine::layout::STAGED_MAX as usize;
+pub(crate) const MAX_EVENTS: usize = gpu_run_machine::layout::STAGED_MAX as usize;
+/// The most blocks of a text that are read one by one.
+const MAX_SINGLE_BLOCKS: u32 = 4;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -31,6 +33,10 @@ pub enum Error {
     Refused { count: u32, line: usize },
     #[error("line {line}: {name} does not show, so the pointer cannot go there")]
     Invisible { line: usize, name: String },
+    #[error("cannot serve the desktop's page: {0}")]
+    Server(std::io::Error),
+    #[error("cannot pack a frame: {0}")]
+    Packing(std::io::Error),
     #[error("something still moves after 10000 frames")]
     Restless,
 }
@@ -48,6 +54,15 @@ pub struct Options {
     pub grid: GridSize,
     /// Threads per workgroup. Default: as for the machine.
     pub threads: Option<u32>,
+}
+
+/// What a live desktop asks after each frame.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Header {
+    pub(crate) width: u32,
+    pub(crate) height: u32,
+    /// Whether the next frames go on with something.
+    pub(crate) moves: bool,
 }
 
 /// A desktop that does a frame when it is told to.
@@ -92,16 +107,21 @@ impl Desktop {
         let mut rest = events;
         loop {
             let (now, later) = rest.split_at(rest.len().min(MAX_EVENTS));
-            for event in now {
-                self.machine.post(*event)?;
-            }
-            self.tick += 1;
-            self.machine.run_to(self.tick, PATIENCE)?;
+            self.tick(now)?;
             rest = later;
             if rest.is_empty() {
                 return Ok(());
             }
         }
+    }
+
+    /// Does one frame with these events, of which there are at most [`MAX_EVENTS`].
+    pub(crate) fn tick(&mut self, events: &[Event]) -> Result<()> {
+        for event in events {
+            self.machine.post(*event)?;
+        }
+        self.tick += 1;
+        Ok(self.machine.run_to(self.tick, PATIENCE)?)
     }
 
     /// Does frames until nothing moves any more.
@@ -194,10 +214,60 @@ impl Desktop {
         Ok(Some((x + number(map::W_W)? / 2.0, y + number(map::W_H)? / 2.0)))
     }
 
+    /// Returns the frame's size, and whether something moves.
+    pub(crate) fn header(&self) -> Result<Header> {
+        // One read for words that lie close to each other.
+        let bytes = self.read(map::D_WIDTH, map::D_MOVING + 4 - map::D_WIDTH)?;
+        let (words, _) = bytes.as_chunks::<4>();
+        let word = |at: u32| u32::from_le_bytes(words[((at - map::D_WIDTH) / 4) as usize]);
+        let (width, height) = (word(map::D_WIDTH), word(map::D_HEIGHT));
+        Ok(Header { width, height, moves: word(map::D_MOVING) != 0 })
+    }
+
     /// Returns a word of the desktop's memory.
     pub fn word(&self, at: u32) -> Result<u32> {
         let bytes = self.machine.read(at, 4)?;
         Ok(bytes.first_chunk().map_or(0, |word| u32::from_le_bytes(*word)))
+    }
+
+    /// Returns a part of the desktop's memory. On a GPU each read takes some 20 µs, however little it reads.
+    pub(crate) fn read(&self, at: u32, length: u32) -> Result<Vec<u8>> {
+        Ok(self.machine.read(at, length)?)
+    }
+
+    /// Returns a widget's text; an empty one if there is no such widget.
+    pub fn text(&self, widget: u32) -> Result<String> {
+        if widget >= map::WIDGETS {
+            return Ok(String::new());
+        }
+        let length = self.word(map::W_TEXT_LENGTH + widget * 4)?.min(map::TEXT_BLOCKS * map::BLOCK_TEXT);
+        let mut block = self.word(map::W_TEXT + widget * 4)?;
+        // A long text is read with all others at once, a short one block by block.
+        let blocks = length.div_ceil(map::BLOCK_TEXT);
+        let used = if blocks > MAX_SINGLE_BLOCKS { self.word(map::D_TEXT_USED)?.min(map::TEXT_BLOCKS) } else { 0 };
+        let arena = if used > 0 { self.read(map::TEXT_ARENA, used * map::BLOCK_BYTES)? } else { Vec::new() };
+        let mut text = String::new();
+        for index in 0..blocks {
+            if block >= map::TEXT_BLOCKS {
+                break;
+            }
+            let at = (block * map::BLOCK_BYTES) as usize;
+            let single;
+            let bytes = match arena.get(at..at + map::BLOCK_BYTES as usize) {
+                Some(bytes) => bytes,
+                None => {
+                    single = self.read(map::TEXT_ARENA + at as u32, map::BLOCK_BYTES)?;
+                    &single
+                }
+            };
+            let (next, codes) = bytes.split_at(4);
+            let count = (length - index * map::BLOCK_TEXT).min(map::BLOCK_TEXT) as usize;
+            let (codes, _) = codes.as_chunks::<2>();
+            let character = |code: &[u8; 2]| char::from_u32(u16::from_le_bytes(*code) as u32).unwrap_or('\u{FFFD}');
+            text.extend(codes.iter().take(count).map(character));
+            block = next.first_chunk().map_or(map::NONE, |word| u32::from_le_bytes(*word));
+        }
+        Ok(text)
     }
 
     /// Returns what the desktop shows.
