@@ -131,7 +131,10 @@ function fit() {
 
 function resized(entries) {
   const box = entries?.[0]?.devicePixelContentBoxSize?.[0];
-  exact = box ? [box.inlineSize, box.blockSize] : null;
+  // A browser that only plays another pixel ratio says its real pixels here.
+  const isNear = (pixels, length) => Math.abs(pixels - length * devicePixelRatio) < 1;
+  const isTrue = box && isNear(box.inlineSize, desk.clientWidth) && isNear(box.blockSize, desk.clientHeight);
+  exact = isTrue ? [box.inlineSize, box.blockSize] : null;
   fit();
   clearTimeout(resizing);
   resizing = setTimeout(sendSize, 60);

@@ -171,8 +171,7 @@ impl<'a> Frames<'a> {
             self.rate = rate;
             self.events.push_front(Event { kind: e::RATE, a: rate, ..Event::default() });
         }
-        let count = self.events.len().min(MAX_EVENTS);
-        let now: Vec<Event> = self.events.drain(..count).collect();
+        let now: Vec<Event> = self.events.drain(..fit(&self.events)).collect();
         self.urgent &= !self.events.is_empty();
         self.desktop.tick(&now)?;
         let drawn = self.screen.update(self.desktop)?;
@@ -190,5 +189,33 @@ impl<'a> Frames<'a> {
             self.owners.told(&told, self.desktop);
         }
         Ok(())
+    }
+}
+
+/// How many events the next frame takes. What is under the pointer follows from the frame before: a press that comes after something
+/// that may have moved a widget waits for the next frame, or it would hit what was there.
+fn fit(events: &VecDeque<Event>) -> usize {
+    let mut acted = false;
+    let is_next = |event: &Event| {
+        let presses = event.kind == e::PRESS || event.kind == e::TOUCH && event.flags == e::touch::DOWN;
+        let waits = presses && acted;
+        acted |= !matches!(event.kind, e::MOVE | e::PRESS | e::RATE);
+        waits
+    };
+    events.iter().take(MAX_EVENTS).position(is_next).unwrap_or(events.len().min(MAX_EVENTS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_press_after_a_release_waits_for_the_next_frame() {
+        let fits = |kinds: &[u16]| fit(&kinds.iter().map(|kind| Event { kind: *kind, ..Event::default() }).collect());
+        assert_eq!(fits(&[]), 0);
+        assert_eq!(fits(&[e::RATE, e::MOVE, e::PRESS, e::MOVE, e::RELEASE, e::MOVE, e::KEY]), 7);
+        assert_eq!(fits(&[e::MOVE, e::PRESS, e::RELEASE, e::MOVE, e::PRESS, e::RELEASE]), 4);
+        assert_eq!(fits(&[e::SET, e::PRESS]), 1);
+        assert_eq!(fits(&vec![e::MOVE; MAX_EVENTS + 1]), MAX_EVENTS);
     }
 }
