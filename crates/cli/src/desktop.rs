@@ -1,15 +1,24 @@
-//! `gpu-run desktop`: runs a script on a desktop without a display, and writes what it shows.
+//! `gpu-run desktop`: shows a desktop in browsers, or runs a script on one and writes what it shows.
 
 use crate::args::DesktopArgs;
-use crate::{devices, program_cache};
-use anyhow::Result;
+use crate::{apps, devices, program_cache};
+use anyhow::{Context, Result};
 use gpu_run_compiler::{Compiler, printable};
 use gpu_run_console::failure::Failure;
 use gpu_run_console::output::Standard;
+use gpu_run_console::terminal;
+use gpu_run_desktop::apps::Apps;
+use gpu_run_desktop::live::{Handle, Live};
 use gpu_run_desktop::{Desktop, Error, Options, Script, map};
 use gpu_run_machine::{Start, Status};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 use std::fmt::Write as _;
 use std::io::Write as _;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 pub(crate) fn desktop(args: &DesktopArgs) -> Result<u8> {
     let pixels = |units: u32| (f64::from(units) * args.scale).round() as u32;
@@ -19,28 +28,86 @@ pub(crate) fn desktop(args: &DesktopArgs) -> Result<u8> {
         let hint = format!("a desktop has at most {} by {}", map::MAX_WIDTH, map::MAX_HEIGHT);
         return Err(Failure::usage(message).hint(hint).into());
     }
-    let name = printable::path(&args.script);
-    let text = std::fs::read_to_string(&args.script);
-    let text = text.map_err(|error| Failure::usage(format!("--script {name}: {error}")))?;
-    let script = Script::parse(&text).map_err(|error| Failure::usage(format!("{name}, {error}")))?;
+    let script = args.script.as_deref().map(read_script).transpose()?;
+    // Before anything takes long: the port may be in use.
+    let live = if args.png.is_none() { Some(bind(args.listen)?) } else { None };
 
     let device = devices::open(args.device)?;
     let compiler = Compiler::new(program_cache::open(&args.cache)?);
-    let prepared = crate::apps::prepare(&args.apps, &args.cache, &device)?;
+    let with_apps = live.is_some() || !args.apps.files.is_empty() || script.as_ref().is_some_and(Script::starts_apps);
+    let prepared = if with_apps { Some(apps::prepare(&args.apps, &args.cache, &device)?) } else { None };
     let options = Options { width, height, scale: args.scale, grid: args.grid, threads: args.threads };
     let mut desktop = Desktop::boot(&compiler, &device, Start::Empty, &options).map_err(failure)?;
-    let mut apps = prepared.begin(Box::new(|| true));
-    let ran = desktop.run_with(&script, &mut apps);
-    apps.end();
-    prepared.finish();
-    ran.map_err(failure)?;
-    desktop.picture().and_then(|picture| picture.write(&args.png)).map_err(failure)?;
+    let handle = live.as_ref().map(Live::handle);
+    let wake = move || handle.as_ref().is_none_or(Handle::wake);
+    let mut apps = prepared.as_ref().map(|prepared| prepared.begin(Box::new(wake)));
+    let happens = || {
+        if let Some(script) = &script {
+            match &mut apps {
+                Some(apps) => desktop.run_with(script, apps),
+                None => desktop.run(script),
+            }
+            .map_err(failure)?;
+        }
+        if let Some(png) = &args.png {
+            desktop.picture().and_then(|picture| picture.write(png)).map_err(failure)?;
+        }
+        match (live, &mut apps) {
+            (Some(live), Some(apps)) => show(live, &mut desktop, apps, args.rate),
+            _ => Ok(0),
+        }
+    };
+    let happened = happens();
+    if let (Some(apps), Some(prepared)) = (&apps, &prepared) {
+        apps.end();
+        prepared.finish();
+    }
+    let code = happened?;
     let frames = desktop.frames();
     let ended = desktop.shutdown().map_err(failure)?;
     if args.stats {
         report(&ended.state, frames)?;
     }
-    Ok(0)
+    Ok(code)
+}
+
+fn read_script(path: &Path) -> Result<Script> {
+    let name = printable::path(path);
+    let text = std::fs::read_to_string(path);
+    let text = text.map_err(|error| Failure::usage(format!("--script {name}: {error}")))?;
+    Ok(Script::parse(&text).map_err(|error| Failure::usage(format!("{name}, {error}")))?)
+}
+
+fn bind(address: SocketAddr) -> Result<Live> {
+    let live = Live::bind(address).map_err(|error| {
+        let failure = Failure::usage(format!("--listen {address}: {error}"));
+        failure.hint("port 0 is a free one: --listen 127.0.0.1:0")
+    })?;
+    Ok(live)
+}
+
+/// Shows the desktop in browsers until a signal arrives. Returns the exit code.
+fn show(live: Live, desktop: &mut Desktop, apps: &mut Apps, rate: u32) -> Result<u8> {
+    let (handle, ended_by) = (live.handle(), Arc::new(AtomicU8::new(0)));
+    let mut signals = Signals::new([SIGINT, SIGTERM]).context("cannot wait for signals")?;
+    let signal_code = ended_by.clone();
+    let watch = move || {
+        for (count, signal) in signals.forever().enumerate() {
+            let code = 128 + signal;
+            // The first signal lets the viewers know; the second exits at once.
+            if count > 0 {
+                std::process::exit(code);
+            }
+            signal_code.store(code as u8, Ordering::Relaxed);
+            let handle = handle.clone();
+            std::thread::spawn(move || handle.stop());
+        }
+    };
+    let thread = std::thread::Builder::new().name("signals".into());
+    thread.spawn(watch).context("cannot start the thread that waits for signals")?;
+    terminal::say(&format!("The desktop is at {} (Ctrl+C ends it)\n", live.url()));
+    live.run(desktop, apps, rate).map_err(failure)?;
+    Ok(ended_by.load(Ordering::Relaxed))
 }
 
 /// Prints the mean time of each phase on stderr.

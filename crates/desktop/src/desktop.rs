@@ -26,6 +26,10 @@ pub enum Error {
     Refused { count: u32, line: usize },
     #[error("line {line}: {name} does not show, so the pointer cannot go there")]
     Invisible { line: usize, name: String },
+    #[error("cannot serve the desktop's page: {0}")]
+    Server(std::io::Error),
+    #[error("cannot pack a frame: {0}")]
+    Packing(std::io::Error),
     #[error("something still moves after 10000 frames")]
     Restless,
     #[error("line {line}: there are no apps here; `gpu-run desktop` has them")]
@@ -45,6 +49,15 @@ pub struct Options {
     pub grid: GridSize,
     /// Threads per workgroup. Default: as for the machine.
     pub threads: Option<u32>,
+}
+
+/// What a live desktop asks after each frame.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Header {
+    pub(crate) width: u32,
+    pub(crate) height: u32,
+    /// Whether the next frames go on with something.
+    pub(crate) moves: bool,
 }
 
 /// A desktop that does a frame when it is told to.
@@ -90,16 +103,21 @@ impl Desktop {
         let mut rest = events;
         loop {
             let (now, later) = rest.split_at(rest.len().min(MAX_EVENTS));
-            for event in now {
-                self.machine.post(*event)?;
-            }
-            self.tick += 1;
-            self.machine.run_to(self.tick, PATIENCE)?;
+            self.tick(now)?;
             rest = later;
             if rest.is_empty() {
                 return Ok(());
             }
         }
+    }
+
+    /// Does one frame with these events, of which there are at most [`MAX_EVENTS`].
+    pub(crate) fn tick(&mut self, events: &[Event]) -> Result<()> {
+        for event in events {
+            self.machine.post(*event)?;
+        }
+        self.tick += 1;
+        Ok(self.machine.run_to(self.tick, PATIENCE)?)
     }
 
     /// An event of the pointer at a place in units.
@@ -118,6 +136,16 @@ impl Desktop {
         let number = |field: u32| word(field).map(f32::from_bits);
         let (x, y) = (number(map::W_AT_X)?, number(map::W_AT_Y)?);
         Ok(Some((x + number(map::W_W)? / 2.0, y + number(map::W_H)? / 2.0)))
+    }
+
+    /// Returns the frame's size, and whether something moves.
+    pub(crate) fn header(&self) -> Result<Header> {
+        // One read for words that lie close to each other.
+        let bytes = self.read(map::D_WIDTH, map::D_MOVING + 4 - map::D_WIDTH)?;
+        let (words, _) = bytes.as_chunks::<4>();
+        let word = |at: u32| u32::from_le_bytes(words[((at - map::D_WIDTH) / 4) as usize]);
+        let (width, height) = (word(map::D_WIDTH), word(map::D_HEIGHT));
+        Ok(Header { width, height, moves: word(map::D_MOVING) != 0 })
     }
 
     /// Returns a word of the desktop's memory.
@@ -148,6 +176,14 @@ impl Desktop {
         let (before, behind) = (gap.min(length) as usize, (room - length + gap.min(length)) as usize);
         let character = |code: &[u8; 2]| char::from_u32(u16::from_le_bytes(*code) as u32).unwrap_or('\u{FFFD}');
         Ok(codes[..before].iter().chain(&codes[behind..]).map(character).collect())
+    }
+
+    /// Returns what was copied last.
+    pub fn copied(&self) -> Result<String> {
+        let length = self.word(map::S_COPIED)?.min(map::MAX_TEXT);
+        let bytes = self.read(map::COPIED_TEXT, length * 4)?;
+        let (codes, _) = bytes.as_chunks::<4>();
+        Ok(codes.iter().map(|code| char::from_u32(u32::from_le_bytes(*code)).unwrap_or('\u{FFFD}')).collect())
     }
 
     /// Returns what the desktop shows.

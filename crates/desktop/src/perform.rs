@@ -51,7 +51,7 @@ impl Performer<'_> {
     fn frame(&mut self, events: &[Event]) -> Result<()> {
         let Some(apps) = &mut self.apps else { return self.desktop.frame(events) };
         let mut events = events.to_vec();
-        events.extend(apps.events());
+        events.extend(apps.events(usize::MAX));
         self.desktop.frame(&events)?;
         apps.told(&self.desktop.told(), self.desktop);
         Ok(())

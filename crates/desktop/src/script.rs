@@ -79,6 +79,11 @@ impl Script {
         }
         Ok(reader.script)
     }
+
+    /// Whether it starts apps.
+    pub fn starts_apps(&self) -> bool {
+        self.steps.iter().any(|(_, step)| matches!(step, Step::Start { .. }))
+    }
 }
 
 /// Splits a line into words. Text in quotes is one word, which begins with a quote here; `#` begins a comment.

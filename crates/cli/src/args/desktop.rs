@@ -5,16 +5,30 @@ use super::common::{CacheArgs, DeviceChoice};
 use super::machine::grid;
 use clap::Args;
 use gpu_run_machine::GridSize;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 const DESKTOP_EXPLAINED: &str = "\
-The desktop is a windowing system that lives in the device's memory: widgets, layout, input and pixels, one frame a tick of the resident machine. --script says what \
-happens on it, one command or event a line (docs/desktop.md); --png writes what it shows when nothing moves any more. The same script gives the same pixels on every device.
+The desktop is a windowing system that lives in the device's memory: widgets, layout, input and pixels, one frame a tick of the resident machine. Open the address that this \
+command prints in a browser: mouse, keyboard, touch and clipboard work, and the desktop takes the size of the browser's window. Several browsers can watch the same desktop. \
+While nothing happens, it takes no time of a core.
+
+--script says what happens first, one command or event a line (docs/desktop.md). With --png, there is no browser: the picture shows what the script left when nothing moves any \
+more, and the same script gives the same picture on every device.
+
+Examples:
+  gpu-run desktop --script docs/desktop/settings.txt
+  gpu-run desktop --listen 127.0.0.1:0 --device cuda
+  gpu-run desktop --script docs/desktop/settings.txt --size 960x600 --png settings.png
+
+Only this computer can connect to a loopback address, but so can its other users. Elsewhere (--listen 0.0.0.0:8080), the address that is printed has a token, without which \
+nobody can connect. The connection is not encrypted: `ssh -L 8080:127.0.0.1:8080 MACHINE` brings the desktop of another computer here safely.
 
 Exit codes:
   0    the picture is written
   1    the machine failed, or the script asked for something that the desktop refused
-  2    a usage error, also in the script";
+  2    a usage error, also in the script
+  130  ended by Ctrl+C; 143: by SIGTERM";
 
 #[derive(Debug, Args)]
 #[command(after_help = DESKTOP_EXPLAINED)]
@@ -23,11 +37,19 @@ pub(crate) struct DesktopArgs {
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     pub(crate) device: DeviceChoice,
 
-    /// Writes what the desktop shows in the end
-    #[arg(long, value_name = "FILE")]
-    pub(crate) png: PathBuf,
+    /// Shows the desktop in browsers, at this address; port 0 is a free one
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8080", conflicts_with = "png")]
+    pub(crate) listen: SocketAddr,
 
-    /// The picture's size in units of length
+    /// Frames per second while something moves
+    #[arg(long, value_name = "N", default_value = "60", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) rate: u32,
+
+    /// Instead, writes what the desktop shows after the script, and ends
+    #[arg(long, value_name = "FILE", requires = "script")]
+    pub(crate) png: Option<PathBuf>,
+
+    /// The picture's size in units of length; in a browser, the size until one is there
     #[arg(long, value_name = "WxH", default_value = "1280x800", value_parser = size)]
     pub(crate) size: (u32, u32),
 
@@ -35,9 +57,9 @@ pub(crate) struct DesktopArgs {
     #[arg(long, value_name = "N", default_value = "1", value_parser = scale)]
     pub(crate) scale: f64,
 
-    /// What happens on the desktop
+    /// What happens on the desktop at first
     #[arg(long, value_name = "EVENTS")]
-    pub(crate) script: PathBuf,
+    pub(crate) script: Option<PathBuf>,
 
     /// The number of workgroups that work, or `auto`: one per multiprocessor but one, on cpu one per core
     #[arg(long, value_name = "GROUPS", default_value = "1", value_parser = grid)]

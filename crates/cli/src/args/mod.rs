@@ -106,7 +106,7 @@ pub(crate) enum Command {
     Bench(BenchArgs),
     /// Starts the resident machine: a kernel that owns its state and ticks by itself
     Boot(BootArgs),
-    /// Draws a desktop that lives on the device, and writes it as a picture
+    /// Shows a desktop that lives on the device, in a browser or as a picture
     Desktop(DesktopArgs),
     /// Shows a running machine, or the threads of a running program, live
     Top(TopArgs),

@@ -181,13 +181,17 @@ impl App {
         put(&mut inbox);
     }
 
-    /// Returns the commands for the next frame.
-    pub(super) fn take(&self) -> Vec<Event> {
+    /// Returns commands for the next frame, at most so many.
+    pub(super) fn take(&self, most: usize) -> Vec<Event> {
         let mut inbox = self.inbox.lock();
-        let questions = std::mem::take(&mut inbox.questions);
-        inbox.due.extend(questions);
+        let count = inbox.waiting.len().min(most);
+        let events = inbox.waiting.drain(..count).collect();
+        if inbox.waiting.is_empty() {
+            let questions = std::mem::take(&mut inbox.questions);
+            inbox.due.extend(questions);
+        }
         self.taken.notify_all();
-        std::mem::take(&mut inbox.waiting)
+        events
     }
 
     /// Tells the app what happened to a widget of it.

@@ -141,10 +141,18 @@ impl Shared {
 }
 
 impl Owners for Apps {
-    fn events(&mut self) -> Vec<Event> {
+    fn events(&mut self, most: usize) -> Vec<Event> {
         let apps: Vec<Arc<App>> = self.0.running.lock().apps.values().cloned().collect();
-        let mut events = std::mem::take(&mut *self.0.posts.lock());
-        events.extend(apps.iter().flat_map(|app| app.take()));
+        let mut posts = self.0.posts.lock();
+        let own = posts.len().min(most);
+        let mut events: Vec<Event> = posts.drain(..own).collect();
+        let rest = !posts.is_empty();
+        drop(posts);
+        for app in apps {
+            // What is the desktop's own comes first.
+            let most = if rest { 0 } else { most - events.len() };
+            events.extend(app.take(most));
+        }
         events
     }
 

@@ -1,0 +1,274 @@
+"""Tests the desktop's page in Chromium; scripts/desktop-page sets up what it needs, and runs it."""
+
+import base64
+import http.client
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+GPU_RUN = os.environ["GPU_RUN"]
+SCREENSHOTS = os.environ.get("SCREENSHOTS")
+OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+           "--disable-component-update", "--disable-sync", "--force-color-profile=srgb"]
+WIDTH, HEIGHT = 960, 600
+SETTINGS = Path("docs/desktop/settings.txt").read_text()
+# What the test does by hand, as a script.
+BY_HAND = """
+drag notes 100 60 over 4
+click post
+click entry
+type "!é"
+click add
+hover notes
+"""
+# The seconds that a frame may take on a machine that does other things.
+PATIENCE = 60
+
+folder = Path(tempfile.mkdtemp(prefix="desktop-page-"))
+environment = dict(os.environ, GPU_RUN_CACHE=str(folder / "cache"))
+playwright = sync_playwright().start()
+browser = playwright.chromium.launch(executable_path=os.environ["CHROMIUM"], args=OPTIONS)
+problems = []
+
+
+class Desktop:
+    """A live desktop."""
+
+    def __init__(self, listen="127.0.0.1:0"):
+        command = [GPU_RUN, "desktop", "--device", "cpu", "--script", str(folder / "settings"), "--size", f"{WIDTH}x{HEIGHT}",
+                   "--listen", listen]
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
+        said = self.process.stderr.readline()
+        self.url = re.search(r"http://\S+", said).group(0) if "http://" in said else sys.exit(said + self.process.stderr.read())
+        self.host, self.query = re.fullmatch(r"http://([^/]*)/(.*)", self.url).groups()
+        self.port = self.host.rsplit(":", 1)[1]
+
+    def end(self, how=signal.SIGTERM):
+        self.process.send_signal(how)
+        return self.process.wait(PATIENCE)
+
+    def status(self, path="/", host=None):
+        connection = http.client.HTTPConnection("127.0.0.1", int(self.port))
+        connection.request("GET", path, headers={"Host": host or f"127.0.0.1:{self.port}"})
+        return connection.getresponse().status
+
+
+def open_page(desktop, width=WIDTH, height=HEIGHT, ratio=1, query=""):
+    page = browser.new_context(viewport={"width": width, "height": height}, device_scale_factor=ratio).new_page()
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.goto(desktop.url + query)
+    until(lambda: size(page) == (round(width * ratio), round(height * ratio)), "the page has its size")
+    settle(page)
+    return page
+
+
+def until(holds, what):
+    end = time.monotonic() + PATIENCE
+    while not holds():
+        if time.monotonic() > end:
+            raise AssertionError(f"after {PATIENCE} s, this still does not hold: {what}")
+        time.sleep(0.05)
+
+
+def size(page):
+    return tuple(page.evaluate("[canvas.width, canvas.height]"))
+
+
+def shown(page):
+    """What the canvas shows, as a PNG."""
+    return base64.b64decode(page.evaluate("canvas.toDataURL()").split(",")[1])
+
+
+def settle(page):
+    """Waits until nothing has changed for a second."""
+    last, since = None, time.monotonic()
+    while time.monotonic() - since < 1:
+        now = shown(page)
+        if now != last:
+            last, since = now, time.monotonic()
+        time.sleep(0.1)
+    return last
+
+
+def picture(script):
+    """What `--png` draws after a script."""
+    (folder / "script").write_text(script)
+    command = [GPU_RUN, "desktop", "--device", "cpu", "--script", str(folder / "script"), "--size", f"{WIDTH}x{HEIGHT}",
+               "--png", str(folder / "png")]
+    subprocess.run(command, env=environment, check=True)
+    return (folder / "png").read_bytes()
+
+
+COMPARE = """async (pictures) => {
+    const pixels = await Promise.all(pictures.map(async (picture) => {
+        const bytes = Uint8Array.from(atob(picture), (c) => c.charCodeAt(0));
+        const bitmap = await createImageBitmap(new Blob([bytes]), { colorSpaceConversion: "none" });
+        const context = new OffscreenCanvas(bitmap.width, bitmap.height).getContext("2d");
+        context.drawImage(bitmap, 0, 0);
+        return [bitmap.width, bitmap.height, context.getImageData(0, 0, bitmap.width, bitmap.height).data];
+    }));
+    const [[width, height, a], [w, h, b]] = pixels;
+    if (width !== w || height !== h) return `${width} by ${height} is not ${w} by ${h}`;
+    let differ = 0, first = -1;
+    for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) { differ++; if (first < 0) first = i >> 2; }
+    return differ === 0 ? "" : `${differ} values differ, first at ${first % w}, ${Math.floor(first / w)}`;
+}"""
+blank = browser.new_page()
+
+
+def same(one, other, what):
+    pictures = [base64.b64encode(picture).decode() for picture in (one, other)]
+    differ = blank.evaluate(COMPARE, pictures)
+    if differ:
+        for name, content in (("one", one), ("other", other)):
+            Path(SCREENSHOTS or folder, f"{what.replace(' ', '-')}-{name}.png").write_bytes(content)
+    assert differ == "", f"{what}: {differ}"
+
+
+def keep(page, name):
+    if SCREENSHOTS:
+        page.screenshot(path=f"{SCREENSHOTS}/{name}.png")
+
+
+def drag(page, x, y, to_x, to_y, steps=4):
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(to_x, to_y, steps=steps)
+    page.mouse.up()
+
+
+def shows_the_script_and_takes_mouse_and_keyboard():
+    desktop = Desktop()
+    page = open_page(desktop)
+    keep(page, "opened")
+    same(settle(page), picture(SETTINGS), "the page and the picture of the script")
+    same(page.screenshot(), shown(page), "the screen and the canvas")
+    drag(page, 214, 82, 314, 142)
+    page.mouse.click(270, 327)
+    page.mouse.click(281, 392)
+    page.keyboard.type("!é")
+    page.mouse.click(439, 392)
+    page.mouse.move(314, 142)
+    keep(page, "by-hand")
+    other = open_page(desktop)
+    same(settle(page), picture(SETTINGS + BY_HAND), "what was done by hand and the same as a script")
+    same(settle(page), settle(other), "two viewers")
+    page.set_viewport_size({"width": 700, "height": 420})
+    until(lambda: size(page) == (700, 420) and size(other) == (700, 420), "the desktop takes the window's size")
+    same(settle(page), page.screenshot(), "a smaller window and the canvas")
+    keep(other, "other-size")
+    # Keys that are the desktop's, and keys that are the browser's.
+    pressed = """([key, options]) => !document.getElementById("text").dispatchEvent(
+        new KeyboardEvent("keydown", { key, code: "Key" + key.toUpperCase(), bubbles: true, cancelable: true, ...options }))"""
+    for key, options in (("Tab", {}), ("ArrowLeft", {"altKey": True}), ("a", {"ctrlKey": True}), ("c", {"ctrlKey": True})):
+        assert page.evaluate(pressed, [key, options]), f"{key} is the desktop's"
+    for key, options in (("F5", {}), ("F12", {}), ("F4", {}), ("t", {"ctrlKey": True}), ("r", {"ctrlKey": True}), ("x", {}),
+                         ("v", {"ctrlKey": True}), ("c", {"ctrlKey": True, "shiftKey": True})):
+        assert not page.evaluate(pressed, [key, options]), f"{key} is the browser's"
+    assert desktop.end() == 143
+
+
+def is_crisp_at_every_pixel_ratio():
+    desktop = Desktop()
+    for ratio in (1.5, 2):
+        page = open_page(desktop, 640, 400, ratio)
+        settle(page)
+        same(page.screenshot(), shown(page), f"the screen and the canvas at a ratio of {ratio}")
+        keep(page, f"ratio-{ratio}")
+        page.context.close()
+    desktop.end()
+
+
+def comes_back_when_the_server_does():
+    desktop = Desktop()
+    page = open_page(desktop)
+    first = settle(page)
+    desktop.end(signal.SIGKILL)
+    page.wait_for_selector("#banner:not([hidden])")
+    keep(page, "reconnecting")
+    page.evaluate("canvas.getContext('2d').clearRect(0, 0, 960, 600)")
+    desktop = Desktop(desktop.host)
+    page.wait_for_selector("#banner", state="hidden")
+    until(lambda: shown(page) == first, "the page shows the desktop again")
+    desktop.end()
+
+
+def refuses_others():
+    desktop = Desktop()
+    assert desktop.status() == 200
+    assert desktop.status(host="evil.example") == 403
+    assert desktop.status("/kernel.wasm") == 404
+    attempt = """(url) => new Promise((done) => {
+        const socket = new WebSocket(url);
+        socket.onopen = () => done("open");
+        socket.onclose = ({ code }) => done(code);
+    })"""
+    # This page's origin is not the desktop's.
+    assert blank.evaluate(attempt, f"ws://{desktop.host}/socket") == 1006
+    page = open_page(desktop)
+    assert page.evaluate(attempt, f"ws://{desktop.host}/socket") == "open"
+    for message in ([], [9], [1, 2], [2, 0, 0, 0, 0, 1], [3, 255]):
+        closed = page.evaluate("""([url, bytes]) => new Promise((done) => {
+            const socket = new WebSocket(url);
+            socket.onopen = () => socket.send(new Uint8Array(bytes));
+            socket.onclose = ({ code, reason }) => done([code, reason]);
+        })""", [f"ws://{desktop.host}/socket", message])
+        assert closed[0] == 1007 and closed[1], f"{message}: {closed}"
+    before = settle(page)
+    page.mouse.click(69, 267)
+    until(lambda: shown(page) != before, "the desktop goes on")
+    desktop.end()
+
+
+def needs_the_token_where_others_can_connect():
+    desktop = Desktop("0.0.0.0:0")
+    assert desktop.status() == 403 and desktop.status("/?token=" + "0" * 32) == 403
+    assert desktop.status(f"/{desktop.query}") == 200
+    open_page(desktop)
+    desktop.end()
+
+
+def measures_latency():
+    desktop = Desktop()
+    page = open_page(desktop, 1920, 1080, query="?stats")
+    settle(page)
+    # A pointer that goes over buttons, and one that drags a window.
+    for name, does in (("hover", lambda i: page.mouse.move(700 + i % 3 * 80, 500)), ("drag", None)):
+        page.evaluate("gpuRunDesktop.forget()")
+        if does is None:
+            page.mouse.move(214, 82)
+            page.mouse.down()
+        for i in range(40):
+            (does or (lambda i: page.mouse.move(214 + i * 4, 82 + i * 3)))(i)
+            time.sleep(0.1)
+        page.mouse.up()
+        settle(page)
+        figures = page.evaluate("gpuRunDesktop.figures()")
+        print(f"    {name} at 1920 x 1080: input to display p50 {figures['p50']:.0f} ms, p99 {figures['p99']:.0f} ms, "
+              f"{figures['inputs']} inputs (a development build on cpu)")
+    keep(page, "figures")
+    desktop.end()
+
+
+(folder / "settings").write_text(SETTINGS)
+failed = 0
+for test in (shows_the_script_and_takes_mouse_and_keyboard, is_crisp_at_every_pixel_ratio, comes_back_when_the_server_does,
+             refuses_others, needs_the_token_where_others_can_connect, measures_latency):
+    try:
+        test()
+        assert not problems, problems
+        print(f"{test.__name__} ok", flush=True)
+    except Exception as error:
+        failed += 1
+        problems.clear()
+        print(f"{test.__name__} FAILED: {error}", flush=True)
+browser.close()
+playwright.stop()
+sys.exit(failed != 0)
