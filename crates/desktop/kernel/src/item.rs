@@ -131,16 +131,16 @@ impl Brush {
 
     /// A widget's text from `x` on, with its baseline at `y`, `size` pixels large.
     pub fn text(&mut self, widget: u32, x: f32, y: f32, size: f32, colour: u32) {
-        self.run(widget, 0, u32::MAX, x, y, size, colour);
+        self.part_of_text(widget, 0, u32::MAX, x, y, size, colour);
     }
 
     /// The characters of a widget's text from `from` to the one before `to`.
     #[allow(clippy::too_many_arguments)]
-    pub fn run(&mut self, widget: u32, from: u32, to: u32, x: f32, y: f32, size: f32, colour: u32) {
+    pub fn part_of_text(&mut self, widget: u32, from: u32, to: u32, x: f32, y: f32, size: f32, colour: u32) {
         let (scale, mut advance) = (size / font::EM, 0);
         text::each(widget, |i, code| {
             if i >= from && i < to {
-                self.glyph(code, x + advance as f32 * scale, y, size, colour);
+                self.glyph(code, x + advance as f32 * scale, y, scale, colour);
                 advance += font::advance(code);
             }
         });
@@ -160,15 +160,15 @@ impl Brush {
             ends |= advance > most;
             shown += !ends as u32;
         });
-        self.run(widget, 0, shown, x, y, size, colour);
+        self.part_of_text(widget, 0, shown, x, y, size, colour);
         let mut width = 0;
         text::each(widget, |i, code| width += if i < shown { font::advance(code) } else { 0 });
-        self.glyph(DOTS, x + width as f32 * scale, y, size, colour);
+        self.glyph(DOTS, x + width as f32 * scale, y, scale, colour);
     }
 
-    /// One character.
-    pub fn glyph(&mut self, code: u32, x: f32, y: f32, size: f32, colour: u32) {
-        let (glyph, scale) = (font::glyph(code), size / font::EM);
+    /// One character. `scale` is pixels for a unit of the font.
+    pub fn glyph(&mut self, code: u32, x: f32, y: f32, scale: f32, colour: u32) {
+        let glyph = font::glyph(code);
         let (line, lines) = font::outline(glyph);
         if lines != 0 {
             let [left, bottom, right, top] = font::bounds(glyph).map(|bound| bound as f32 * scale);
