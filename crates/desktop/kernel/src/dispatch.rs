@@ -2,7 +2,7 @@
 
 use crate::event::{keys, kinds, *};
 use crate::memory::*;
-use crate::{canvas, field, keyboard, menu, overlay, tabs, tooltip, tree, window};
+use crate::{canvas, caret, keyboard, list, menu, overlay, scroll, tabs, tooltip, touch, tree, window};
 use gpu_run_kernel::event::Event;
 use gpu_run_kernel::gpu::{load, store};
 use gpu_run_kernel::input::get as event;
@@ -24,18 +24,25 @@ pub fn dispatch(team: &Team) {
 fn act(it: &Event, hit: u32) {
     match it.kind {
         MOVE => {
-            point(it, hit);
+            point_at(it, hit);
         }
         PRESS if it.key == 0 => {
-            let hit = point(it, hit);
+            let hit = point_at(it, hit);
             press(hit);
         }
         RELEASE if it.key == 0 => {
-            point(it, hit);
+            point_at(it, hit);
             release();
         }
         KEY => keyboard::key(it.key, it.a),
         TYPE if it.key >= 32 && it.key != 127 => keyboard::character(it.key),
+        PASTE if !menu::is_open() => caret::paste(load(D_FOCUS), it),
+        WHEEL if overlay::is_under_pointer() => {}
+        WHEEL if is_active(hit) && get(W_KIND, hit) == kinds::CANVAS => {
+            canvas::wheel(hit, it.b as i32 as f32 / load(D_SCALE) as f32);
+        }
+        WHEEL => scroll::wheel(hit, it.b as i32),
+        TOUCH => touch::touch(it, hit),
         _ => {}
     }
 }
@@ -47,7 +54,7 @@ pub fn is_active(widget: u32) -> bool {
 
 /// Whether widgets of a kind take the pointer and the keys, if they are not disabled.
 pub fn takes_input(kind: u32) -> bool {
-    matches!(kind, kinds::BUTTON..=kinds::FIELD | kinds::TABS | kinds::CANVAS)
+    matches!(kind, kinds::BUTTON..=kinds::FIELD | kinds::AREA..=kinds::TABLE | kinds::TABS | kinds::CANVAS)
 }
 
 /// The window that a widget is in, or [`NONE`].
@@ -63,14 +70,28 @@ pub fn pointer() -> (f32, f32) {
     (load(D_POINTER_X) as i32 as f32 / 256.0, load(D_POINTER_Y) as i32 as f32 / 256.0)
 }
 
-/// Moves the pointer. Returns the widget that it is on: none, if something lies above.
-fn point(it: &Event, hit: u32) -> u32 {
-    let scale = load(D_SCALE) as i64;
-    store(D_POINTER_X, ((it.a as i32 as i64) * 256 / scale) as u32);
-    store(D_POINTER_Y, ((it.b as i32 as i64) * 256 / scale) as u32);
+/// An event's place in 256ths of a unit.
+pub fn in_units(place: u32) -> i32 {
+    (place as i32 as i64 * 256 / load(D_SCALE) as i64) as i32
+}
+
+fn point_at(it: &Event, hit: u32) -> u32 {
+    point(in_units(it.a), in_units(it.b), hit)
+}
+
+/// Moves the pointer to a place in 256ths of a unit. Returns the widget that it is on: none, if something lies above.
+pub fn point(x: i32, y: i32, hit: u32) -> u32 {
+    let before = scroll::spot(load(D_HOVER));
+    store(D_POINTER_X, x as u32);
+    store(D_POINTER_Y, y as u32);
     let hit = if overlay::point(hit) { NONE } else { hit };
-    let target = if is_active(hit) || hit != NONE && get(W_KIND, hit) == kinds::WINDOW { hit } else { NONE };
-    if load(D_HOVER) != target {
+    let bar = scroll::bar_at(hit);
+    let target = match () {
+        _ if bar != NONE => bar,
+        _ if is_active(hit) || hit != NONE && get(W_KIND, hit) == kinds::WINDOW => hit,
+        _ => NONE,
+    };
+    if load(D_HOVER) != target || scroll::spot(target) != before {
         store(D_HOVER, target);
         store(D_CHANGED, 1);
     }
@@ -84,8 +105,9 @@ fn point(it: &Event, hit: u32) -> u32 {
         return hit;
     }
     match get(W_KIND, pressed) {
+        _ if scroll::is_held(pressed) => scroll::drag(pressed),
         kinds::SLIDER => slide(pressed),
-        kinds::FIELD => field::drag(pressed),
+        kinds::FIELD | kinds::AREA => caret::drag(pressed),
         kinds::WINDOW => window::drag(pressed),
         kinds::CANVAS => canvas::drag(pressed),
         _ => {}
@@ -93,7 +115,7 @@ fn point(it: &Event, hit: u32) -> u32 {
     hit
 }
 
-fn press(hit: u32) {
+pub fn press(hit: u32) {
     store(D_CHANGED, 1);
     store(D_RING, 0);
     if overlay::press(hit) {
@@ -105,13 +127,20 @@ fn press(hit: u32) {
     }
     let target = load(D_HOVER);
     store(D_PRESS, target);
+    store(D_PART, 0);
+    let is_double = is_second(target);
+    if target != NONE && scroll::scrolls(target) && scroll::is_on_bar(target) {
+        // A scroll bar leaves the focus where it is.
+        return scroll::press(target);
+    }
     store(D_FOCUS, if is_active(target) { target } else { NONE });
     if target == NONE {
         return;
     }
     match get(W_KIND, target) {
         kinds::SLIDER => slide(target),
-        kinds::FIELD => field::press(target),
+        kinds::FIELD | kinds::AREA => caret::press(target, is_double),
+        kinds::LIST | kinds::TABLE => list::press(target, is_double),
         kinds::WINDOW => window::press(target),
         kinds::TABS => tabs::press(target),
         kinds::CANVAS => canvas::press(target),
@@ -119,7 +148,26 @@ fn press(hit: u32) {
     }
 }
 
-fn release() {
+/// Whether the pointer is where it was last pressed.
+pub fn is_near_click() -> bool {
+    const FARTHEST: u32 = 4 * 256;
+    let near = |from: u32, to: u32| (load(from) as i32).wrapping_sub(load(to) as i32).unsigned_abs() <= FARTHEST;
+    near(D_CLICK_X, D_POINTER_X) && near(D_CLICK_Y, D_POINTER_Y)
+}
+
+/// Whether this press on a widget follows another one at the same place soon enough to be the second of a double click.
+fn is_second(target: u32) -> bool {
+    const LATEST: u32 = 400_000;
+    let is_late = load(D_CLOCK).wrapping_sub(load(D_CLICK_AT)) > LATEST;
+    let is_second = target != NONE && load(D_CLICK_ON) == target && !is_late && is_near_click();
+    store(D_CLICK_ON, if is_second { NONE } else { target });
+    store(D_CLICK_AT, load(D_CLOCK));
+    store(D_CLICK_X, load(D_POINTER_X));
+    store(D_CLICK_Y, load(D_POINTER_Y));
+    is_second
+}
+
+pub fn release() {
     let pressed = load(D_PRESS);
     store(D_PRESS, NONE);
     store(D_CHANGED, 1);
@@ -176,17 +224,36 @@ fn slide(widget: u32) {
 
 /// Tells a widget's owner something at the end of the frame.
 pub fn tell(kind: u16, widget: u32, value: u32) {
-    tell_with(kind, 0, widget, value);
+    tell_all(kind as u32, widget, value, 0);
 }
 
+/// Tells something with flags.
 pub fn tell_with(kind: u16, flags: u16, widget: u32, value: u32) {
+    tell_all(kind as u32 | (flags as u32) << 16, widget, value, 0);
+}
+
+/// Tells something of the same kind no second time in a row: a text that changed several times has changed.
+pub fn tell_once(kind: u16, widget: u32) {
+    let last = MESSAGES + load(S_MESSAGES).saturating_sub(1) * MESSAGE_BYTES;
+    if load(S_MESSAGES) == 0 || load(last) != kind as u32 || load(last + 4) != widget {
+        tell(kind, widget, 0);
+    }
+}
+
+/// Tells two values.
+pub fn tell_range(kind: u16, widget: u32, value: u32, to: u32) {
+    tell_all(kind as u32, widget, value, to);
+}
+
+fn tell_all(kind_and_flags: u32, widget: u32, value: u32, to: u32) {
     let count = load(S_MESSAGES);
     if count < MAX_MESSAGES {
         let at = MESSAGES + count * MESSAGE_BYTES;
-        store(at, kind as u32 | (flags as u32) << 16);
+        store(at, kind_and_flags);
         store(at + 4, widget);
         store(at + 8, value);
         store(at + 12, get(W_OWNER, widget));
+        store(at + 16, to);
         store(S_MESSAGES, count + 1);
     }
 }
@@ -195,9 +262,10 @@ pub fn tell_with(kind: u16, flags: u16, widget: u32, value: u32) {
 pub fn focus(widget: u32) {
     store(D_FOCUS, widget);
     store(D_RING, 1);
+    store(D_REVEAL, if widget == NONE { 0 } else { widget });
     store(D_CHANGED, 1);
     tooltip::focus(widget);
     if widget != NONE && get(W_KIND, widget) == kinds::FIELD {
-        field::key(widget, keys::SELECT_ALL, 0);
+        caret::key(widget, keys::SELECT_ALL, 0);
     }
 }

@@ -6,7 +6,7 @@
 //! [`size`] asks how large a widget would be; it changes nothing but what is remembered ([`SIZES`]) and the working fields of the
 //! widgets below. [`place`] gives a container's children their sizes and places. A subtree is worked on by one lane at a time.
 
-use crate::event::style as s;
+use crate::event::{kinds, style as s};
 use crate::flex_items::*;
 use crate::memory::*;
 use crate::tree;
@@ -305,7 +305,10 @@ fn basis(it: &Box, space: Size) {
         let pad = padding(child).main(row);
         let basis = basis.max(pad);
         let mut smallest = plain_least.main(row);
-        if smallest.is_nan() {
+        if smallest.is_nan() && get(W_KIND, child) == kinds::SCROLL {
+            // What it cannot show is scrolled.
+            smallest = pad;
+        } else if smallest.is_nan() {
             let content = size(child, known, BOTH, Size::of(row, MIN_CONTENT, across), main_axis).main(row);
             smallest = content.min(own.main(row)).min(most.main(row)).max(pad);
         }

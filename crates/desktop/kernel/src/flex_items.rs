@@ -1,6 +1,6 @@
 //! The later steps of flexbox ([`crate::flex`]): from the children's base sizes to their places.
 
-use crate::event::style as s;
+use crate::event::{kinds, style as s};
 use crate::flex::*;
 use crate::memory::*;
 use crate::tree::GONE;
@@ -131,7 +131,8 @@ fn flexible_line(it: &Box, first: u32, gap: f32) {
     each_of_line(node, first, |child| sum += getf(T_HYPO_MAIN, child) + margins(child).main(row));
     hypothetical += sum;
     let (growing, shrinking) = (hypothetical < inner, hypothetical > inner);
-    let exact = !growing && !shrinking;
+    // A panel that scrolls does not make its content smaller.
+    let exact = !growing && !shrinking || shrinking && get(W_KIND, node) == kinds::SCROLL;
     each_of_line(node, first, |child| {
         let (basis, hypo) = (getf(T_BASIS, child), getf(T_HYPO_MAIN, child));
         setf(T_TARGET_MAIN, child, hypo);

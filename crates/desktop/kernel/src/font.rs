@@ -50,10 +50,16 @@ pub fn glyph(code: u32) -> u32 {
     if half(HEADER + low * GLYPH) == code { low } else { 31 }
 }
 
-/// The advance of a character, in units.
+/// The advance of a character, in units. A tabulator is four spaces wide; other control characters take no space.
 pub fn advance(code: u32) -> u32 {
-    half(HEADER + glyph(code) * GLYPH + 2)
+    match code {
+        TAB => 4 * half(HEADER + 2),
+        0..32 => 0,
+        _ => half(HEADER + glyph(code) * GLYPH + 2),
+    }
 }
+
+const TAB: u32 = '\t' as u32;
 
 /// The first line of a glyph's outline, and the number of lines.
 pub fn outline(glyph: u32) -> (u32, u32) {

@@ -19,7 +19,7 @@ pub fn boot() {
     store(D_SCALE, 256);
     store(D_RATE, 120);
     store(D_USED, 1);
-    [D_HOVER, D_PRESS, D_FOCUS, D_FRONT, D_TEXT_FREE].iter().for_each(|word| store(*word, NONE));
+    [D_HOVER, D_PRESS, D_FOCUS, D_FRONT].iter().for_each(|word| store(*word, NONE));
     overlay::boot();
     mark(0, F_DIRTY);
     store(D_CHANGED, 1);

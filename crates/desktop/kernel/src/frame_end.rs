@@ -44,8 +44,8 @@ fn tell_owners(team: &Team, it: &Ends) {
             key: load(at + 4),
             a: load(at + 8),
             b: load(at + 12),
+            id: load(at + 16),
             wait: it.number as u32,
-            ..Event::default()
         };
         send(OUT_RING, OUT_CAPACITY, head.wrapping_add(rank), &told);
     });

@@ -3,21 +3,20 @@
 use crate::item::{Brush, FROM, TO};
 use crate::memory::*;
 use crate::overlay;
-use crate::paint::paint;
+use crate::paint::{paint, parts};
 use gpu_run_kernel::gpu::{WARP, ballot, lane, load, store};
 use gpu_run_kernel::team::Team;
 
 pub fn geometry(team: &Team) {
-    let widgets = load(S_LISTED);
-    // The overlays come last.
-    let listed = widgets + overlay::LAYERS;
-    team.for_each(listed, |i| set(T_ITEM, i, painted(i, widgets, 0)));
-    let total = team.scan(listed, |i| get(T_ITEM, i), |i, before| set(T_SIZE, i, before));
-    // Widgets whose items would not fit are left out.
+    list_parts(team);
+    let listed = load(S_PARTS);
+    team.for_each(listed, |i| store(part(i) + 8, painted(i, 0)));
+    let total = team.scan(listed, |i| load(part(i) + 8), |i, before| store(part(i) + 12, before));
+    // Parts whose items would not fit are left out.
     team.for_each(listed, |i| {
-        let before = get(T_SIZE, i);
-        if before + get(T_ITEM, i) <= MAX_ITEMS {
-            painted(i, widgets, ITEMS + before * ITEM_BYTES);
+        let before = load(part(i) + 12);
+        if before + load(part(i) + 8) <= MAX_ITEMS {
+            painted(i, ITEMS + before * ITEM_BYTES);
         } else if before < MAX_ITEMS {
             (before..MAX_ITEMS).for_each(|item| store(ITEMS + item * ITEM_BYTES + TO, 0));
         }
@@ -55,20 +54,55 @@ pub fn geometry(team: &Team) {
     });
 }
 
-/// Makes the items of what is the `i`th in the order of drawing at an address, or counts them; returns how many there are.
-fn painted(i: u32, widgets: u32, at: u32) -> u32 {
-    let scale = load(D_SCALE) as f32 / 256.0;
-    if i >= widgets {
-        let clip = [0, 0, load(D_WIDTH) as i32, load(D_HEIGHT) as i32];
-        let mut brush = Brush { at, count: 0, clip, scale };
-        overlay::paint(i - widgets, &mut brush);
-        return brush.count;
+fn part(i: u32) -> u32 {
+    PARTS + i * PART_BYTES
+}
+
+/// In place of a widget: the part is an overlay's.
+const OVERLAY: u32 = NONE - 1;
+
+/// Lists the parts of all widgets in the order of drawing, then the overlays. Widgets whose parts would not fit are left out.
+fn list_parts(team: &Team) {
+    const MOST: u32 = MAX_PARTS - overlay::LAYERS;
+    let widgets = load(S_LISTED);
+    team.for_each(widgets, |i| set(T_ITEM, i, parts(get(T_BY_ORDER, i))));
+    let total = team.scan(
+        widgets,
+        |i| get(T_ITEM, i),
+        |i, before| {
+            let count = get(T_ITEM, i);
+            (before..(before + count).min(MOST)).for_each(|at| {
+                store(part(at), if before + count <= MOST { get(T_BY_ORDER, i) } else { NONE });
+                store(part(at) + 4, at - before);
+            });
+        },
+    );
+    if team.leads() {
+        let parts = total.min(MOST);
+        (0..overlay::LAYERS).for_each(|layer| {
+            store(part(parts + layer), OVERLAY);
+            store(part(parts + layer) + 4, layer);
+        });
+        store(S_PARTS, parts + overlay::LAYERS);
     }
-    let widget = get(T_BY_ORDER, i);
-    let (from, to) = (get(W_CLIP_FROM, widget), get(W_CLIP_TO, widget));
-    let clip = [from & 0xFFFF, from >> 16, to & 0xFFFF, to >> 16].map(|edge| edge as i32);
-    let mut brush = Brush { at, count: 0, clip, scale };
-    paint(widget, &mut brush);
+    team.meet();
+}
+
+/// Makes a part's items at an address, or counts them; returns how many there are.
+fn painted(i: u32, at: u32) -> u32 {
+    let (widget, part) = (load(part(i)), load(part(i) + 4));
+    if widget == NONE {
+        return 0;
+    }
+    let mut brush = Brush { at, count: 0, clip: [0; 4], scale: load(D_SCALE) as f32 / 256.0 };
+    if widget == OVERLAY {
+        brush.clip = [0, 0, load(D_WIDTH) as i32, load(D_HEIGHT) as i32];
+        overlay::paint(part, &mut brush);
+    } else {
+        let (from, to) = (get(W_CLIP_FROM, widget), get(W_CLIP_TO, widget));
+        brush.clip = [from & 0xFFFF, from >> 16, to & 0xFFFF, to >> 16].map(|edge| edge as i32);
+        paint(widget, part, &mut brush);
+    }
     brush.count
 }
 

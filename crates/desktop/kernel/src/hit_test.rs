@@ -10,10 +10,19 @@ use gpu_run_kernel::team::Team;
 pub fn hit_test(team: &Team) {
     let (inputs, used, scale) = (load(S_INPUTS), load(D_USED), load(D_SCALE) as f32);
     let mut i = 0;
+    // The wheel turns where the pointer was before.
+    let mut pointer = [D_POINTER_X, D_POINTER_Y].map(|word| load(word) as i32 as f32 / 256.0 * scale / 256.0);
     while i < inputs {
         let it = event(load(INPUTS + i * 8));
-        if matches!(it.kind, MOVE | PRESS | RELEASE) {
-            let (x, y) = (it.a as i32 as f32 / 256.0, it.b as i32 as f32 / 256.0);
+        let is_pointer = matches!(it.kind, MOVE | PRESS | RELEASE);
+        if is_pointer || matches!(it.kind, WHEEL | TOUCH) {
+            let mut place = [it.a as i32 as f32 / 256.0, it.b as i32 as f32 / 256.0];
+            if is_pointer {
+                pointer = place;
+            } else if it.kind == WHEEL {
+                place = pointer;
+            }
+            let [x, y] = place;
             let order =
                 team.reduce_over(used, |w| if is_at(w, x, y, scale / 256.0) { get(W_ORDER, w) } else { 0 }, u32::max);
             let found =

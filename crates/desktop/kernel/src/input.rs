@@ -33,7 +33,7 @@ fn take(events: u32) {
     while i < events {
         let it = event(i);
         match it.kind {
-            MOVE | PRESS | RELEASE | KEY | TYPE => {
+            MOVE | PRESS | RELEASE | WHEEL | KEY | TYPE | TOUCH | PASTE => {
                 // Of several moves in a row, only the last one counts.
                 if it.kind == MOVE && inputs > 0 && event(load(INPUTS + (inputs - 1) * 8)).kind == MOVE {
                     inputs -= 1;

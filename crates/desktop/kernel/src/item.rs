@@ -131,19 +131,35 @@ impl Brush {
 
     /// A widget's text from `x` on, with its baseline at `y`, `size` pixels large.
     pub fn text(&mut self, widget: u32, x: f32, y: f32, size: f32, colour: u32) {
-        self.run(widget, 0, u32::MAX, x, y, size, colour);
+        self.run(widget, 0, get(W_TEXT_LENGTH, widget), x, y, size, colour);
     }
 
-    /// The characters of a widget's text from `from` to the one before `to`.
+    /// Some characters of a widget's text.
     #[allow(clippy::too_many_arguments)]
     pub fn run(&mut self, widget: u32, from: u32, to: u32, x: f32, y: f32, size: f32, colour: u32) {
-        let (scale, mut advance) = (size / font::EM, 0);
-        text::each(widget, |i, code| {
-            if i >= from && i < to {
-                self.glyph(code, x + advance as f32 * scale, y, size, colour);
-                advance += font::advance(code);
+        let text = text::Reader::of(widget);
+        let (scale, mut advance, mut i) = (size / font::EM, 0, from);
+        while i < to {
+            let (code, at) = (text.at(i), x + advance as f32 * scale);
+            if at > self.clip[2] as f32 + size {
+                return;
             }
-        });
+            self.glyph(code, at, y, size, colour);
+            advance += font::advance(code);
+            i += 1;
+        }
+    }
+
+    /// The glyph of a character, if it has one.
+    pub fn glyph(&mut self, code: u32, x: f32, y: f32, size: f32, colour: u32) {
+        let (glyph, scale) = (font::glyph(code), size / font::EM);
+        let (line, lines) = font::outline(glyph);
+        if lines != 0 && code >= 32 {
+            let [left, bottom, right, top] = font::bounds(glyph).map(|bound| bound as f32 * scale);
+            let touches = [x + left, y - top, x + right, y - bottom];
+            let [a, b] = [x.to_bits(), y.to_bits()];
+            self.put(GLYPH, touches, [a, b, 0, 0, scale.to_bits(), line, colour, lines]);
+        }
     }
 
     /// As much of a widget's text as there is room for; three dots stand for the rest.
@@ -164,18 +180,6 @@ impl Brush {
         let mut width = 0;
         text::each(widget, |i, code| width += if i < shown { font::advance(code) } else { 0 });
         self.glyph(DOTS, x + width as f32 * scale, y, size, colour);
-    }
-
-    /// One character.
-    pub fn glyph(&mut self, code: u32, x: f32, y: f32, size: f32, colour: u32) {
-        let (glyph, scale) = (font::glyph(code), size / font::EM);
-        let (line, lines) = font::outline(glyph);
-        if lines != 0 {
-            let [left, bottom, right, top] = font::bounds(glyph).map(|bound| bound as f32 * scale);
-            let touches = [x + left, y - top, x + right, y - bottom];
-            let [a, b] = [x.to_bits(), y.to_bits()];
-            self.put(GLYPH, touches, [a, b, 0, 0, scale.to_bits(), line, colour, lines]);
-        }
     }
 
     /// Pixels of a canvas or image, from the one numbered `first` on. `changed` is another number whenever one of them has changed.

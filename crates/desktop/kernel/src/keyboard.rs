@@ -5,7 +5,7 @@
 use crate::dispatch::*;
 use crate::event::{KEYED_CHARACTER, keys::*, kinds, modifiers};
 use crate::memory::*;
-use crate::{bar, canvas, field, menu, overlay, tabs, tree, window};
+use crate::{area, bar, canvas, caret, field, list, menu, overlay, scroll, tabs, tree, window};
 use gpu_run_kernel::gpu::{load, store};
 
 /// How far an arrow moves a slider, and a window in units.
@@ -31,6 +31,7 @@ pub fn key(key: u32, with: u32) {
         TAB => next(focus_on, with & modifiers::SHIFT != 0),
         _ if is_canvas(focus_on) => canvas::key(focus_on, key),
         ESCAPE => focus(NONE),
+        PAGE_UP | PAGE_DOWN if !is_active(focus_on) => scroll::page(NONE, key == PAGE_DOWN),
         _ if !is_active(focus_on) => {}
         _ => widget_key(focus_on, key, with),
     }
@@ -45,7 +46,7 @@ pub fn character(code: u32) {
     if is_canvas(focus_on) {
         canvas::key(focus_on, code | KEYED_CHARACTER);
     } else {
-        field::type_character(focus_on, code);
+        caret::type_character(focus_on, code);
     }
 }
 
@@ -55,8 +56,11 @@ fn is_canvas(widget: u32) -> bool {
 
 fn widget_key(widget: u32, key: u32, with: u32) {
     match (get(W_KIND, widget), key) {
-        (kinds::FIELD, _) => field::key(widget, key, with),
-        (kinds::TABS, _) => tabs::key(widget, key),
+        (kinds::TABS, _) if !matches!(key, PAGE_UP | PAGE_DOWN) => tabs::key(widget, key),
+        (kinds::FIELD, _) if !matches!(key, PAGE_UP | PAGE_DOWN) => field::key(widget, key, with),
+        (kinds::AREA, _) => area::key(widget, key, with),
+        (kinds::LIST | kinds::TABLE, _) if list::key(widget, key) => {}
+        (_, PAGE_UP | PAGE_DOWN) => scroll::page(widget, key == PAGE_DOWN),
         (_, ENTER | SPACE) => {
             setf(W_DOWN, widget, 1.0);
             store(D_CHANGED, 1);
@@ -119,7 +123,7 @@ fn next(from: u32, backwards: bool) {
 }
 
 /// The widget after this one in the order of the tree, within `window`; after the last comes the window.
-fn after(widget: u32, window: u32) -> u32 {
+pub fn after(widget: u32, window: u32) -> u32 {
     if get(W_FIRST, widget) != NONE {
         return get(W_FIRST, widget);
     }

@@ -2,7 +2,7 @@
 
 use crate::memory::*;
 use crate::tree::GONE;
-use crate::{bar, flex, text, window};
+use crate::{bar, flex, lines, scroll, text, window};
 use gpu_run_kernel::gpu::{load, store};
 use gpu_run_kernel::team::Team;
 
@@ -37,6 +37,11 @@ pub fn layout(team: &Team) {
         });
         level += 1;
     }
+    lines::find(team);
+    if team.leads() {
+        scroll::reveal();
+    }
+    team.meet();
 }
 
 /// Lists the visible widgets, one level after the other.

@@ -10,8 +10,10 @@
 #![cfg_attr(target_arch = "wasm32", no_std)]
 
 pub mod animation;
+pub mod area;
 pub mod bar;
 pub mod canvas;
+pub mod caret;
 pub mod dispatch;
 pub mod event;
 pub mod field;
@@ -27,6 +29,8 @@ pub mod input;
 pub mod item;
 pub mod keyboard;
 pub mod layout;
+pub mod lines;
+pub mod list;
 pub mod math;
 pub mod memory;
 pub mod menu;
@@ -35,11 +39,15 @@ pub mod overlay;
 pub mod paint;
 pub mod plot;
 pub mod raster;
+pub mod rows;
+pub mod scroll;
 pub mod shapes;
 pub mod tabs;
 pub mod text;
+pub mod text_heap;
 pub mod theme;
 pub mod tooltip;
+pub mod touch;
 pub mod tree;
 pub mod window;
 

@@ -96,7 +96,7 @@ struct Entry {
 fn entries(menu: u32, mut body: impl FnMut(&Entry)) -> (f32, f32) {
     let (mut y, mut widest) = (PAD, 0);
     text::lines(menu, |number, from, to, width| {
-        let is_separator = to - from == 1 && text::character(menu, from) == b'-' as u32;
+        let is_separator = to - from == 1 && text::Reader::of(menu).at(from) == b'-' as u32;
         let height = if is_separator { SEPARATOR } else { ENTRY };
         body(&Entry { number, from, to, y, height, is_separator });
         y += height;
@@ -136,6 +136,11 @@ fn under_pointer(menu: u32) -> (bool, u32) {
         }
     });
     (true, found)
+}
+
+/// Whether a menu is open where the pointer is.
+pub fn is_under_pointer() -> bool {
+    shown() != NONE && under_pointer(shown()).0
 }
 
 fn mark(entry: u32) {

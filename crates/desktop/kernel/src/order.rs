@@ -6,7 +6,8 @@ use crate::event::kinds;
 use crate::layout::children;
 use crate::math::round;
 use crate::memory::*;
-use crate::theme::TITLE_BAR;
+use crate::scroll;
+use crate::theme::{BAR_ZONE, TITLE_BAR};
 use gpu_run_kernel::gpu::load;
 use gpu_run_kernel::team::Team;
 
@@ -46,28 +47,32 @@ fn place_children(widget: u32) {
     let mut order = get(W_ORDER, widget) + 1;
     let (x, y) = (getf(W_AT_X, widget), getf(W_AT_Y, widget));
     let (from, to) = content_clip(widget, x, y);
+    let up = if get(W_KIND, widget) == kinds::SCROLL { scroll::offset(widget) } else { 0.0 };
     children(widget, |_, child| {
         set(W_ORDER, child, order);
         set(T_BY_ORDER, order - 1, child);
         order += get(T_SIZE, child);
         setf(W_AT_X, child, x + getf(W_X, child));
-        setf(W_AT_Y, child, y + getf(W_Y, child));
+        setf(W_AT_Y, child, y + getf(W_Y, child) - up);
         set(W_CLIP_FROM, child, from);
         set(W_CLIP_TO, child, to);
     });
 }
 
-/// What a widget's children may draw on: in a window, its content.
+/// What a widget's children may draw on: in a window, its content; in a panel that scrolls, what is beside its bar.
 fn content_clip(widget: u32, x: f32, y: f32) -> (u32, u32) {
     let (from, to) = (get(W_CLIP_FROM, widget), get(W_CLIP_TO, widget));
-    if get(W_KIND, widget) != kinds::WINDOW {
-        return (from, to);
-    }
+    let (above, beside) = match get(W_KIND, widget) {
+        kinds::WINDOW => (TITLE_BAR, 0.0),
+        kinds::SCROLL if scroll::bar(widget).is_some() => (0.0, BAR_ZONE),
+        kinds::SCROLL => (0.0, 0.0),
+        _ => return (from, to),
+    };
     let scale = load(D_SCALE) as f32 / 256.0;
     let (width, height) = (load(D_WIDTH) as i32, load(D_HEIGHT) as i32);
     let pixel = |at: f32, most: i32| round(at * scale).clamp(0, most) as u32;
-    let (left, top) = (pixel(x, width), pixel(y + TITLE_BAR, height));
-    let (right, bottom) = (pixel(x + getf(W_W, widget), width), pixel(y + getf(W_H, widget), height));
+    let (left, top) = (pixel(x, width), pixel(y + above, height));
+    let (right, bottom) = (pixel(x + getf(W_W, widget) - beside, width), pixel(y + getf(W_H, widget), height));
     let from = (from & 0xFFFF).max(left) | (from >> 16).max(top) << 16;
     let to = (to & 0xFFFF).min(right) | (to >> 16).min(bottom) << 16;
     (from, to)

@@ -5,11 +5,16 @@ use crate::item::{Brush, Edges, grown};
 use crate::math::{ease, round};
 use crate::memory::*;
 use crate::theme::{self, Colour::*, colour, faded, mix};
-use crate::{bar as task_bar, canvas, field, font, icons, plot, tabs, text, window};
+use crate::{bar as task_bar, canvas, caret, font, icons, lines, plot, rows, tabs, text, window};
 use gpu_run_kernel::gpu::load;
 
-/// Makes the items of a widget.
-pub fn paint(widget: u32, brush: &mut Brush) {
+/// How many parts a widget is painted in.
+pub fn parts(widget: u32) -> u32 {
+    if lines::has_lines(get(W_KIND, widget)) { rows::parts(widget) } else { 1 }
+}
+
+/// Makes the items of a part of a widget.
+pub fn paint(widget: u32, part: u32, brush: &mut Brush) {
     let edges = edges(widget, brush.scale);
     match get(W_KIND, widget) {
         kinds::DESKTOP => brush.gradient(edges, 0.0, colour(DesktopTop), colour(DesktopBottom)),
@@ -27,6 +32,8 @@ pub fn paint(widget: u32, brush: &mut Brush) {
         kinds::TABS => tabs::paint(widget, edges, brush),
         kinds::CANVAS | kinds::IMAGE => canvas::paint(widget, brush),
         kinds::PLOT => plot::paint(widget, edges, brush),
+        kinds::AREA | kinds::LIST | kinds::TABLE => rows::paint(widget, part, brush),
+        kinds::SCROLL => rows::panel(widget, edges, brush),
         kinds::PROGRESS => bar(widget, edges, getf(W_VALUE, widget), brush),
         _ => {}
     }
@@ -43,7 +50,7 @@ pub fn hair(brush: &Brush) -> f32 {
     (brush.scale as u32).max(1) as f32
 }
 
-fn text_colour(widget: u32) -> u32 {
+pub fn text_colour(widget: u32) -> u32 {
     match () {
         _ if has(widget, F_DISABLED) => colour(Disabled),
         _ if get(W_LOOK, widget) == looks::QUIET => colour(Quiet),
@@ -258,7 +265,7 @@ fn text_field(widget: u32, edges: Edges, brush: &mut Brush) {
     let x = getf(W_AT_X, widget) + getf(W_PAD_LEFT, widget) - getf(W_SCROLL, widget);
     let at = |place: u32| round((x + text::width(widget, place)) * scale) as f32;
     let (upper, lower) = (round(y * scale) as f32, round((y + line) * scale) as f32);
-    let (from, to) = field::selection(widget);
+    let (from, to) = caret::selection(widget);
     if focused && from != to {
         brush.rectangle([at(from), upper, at(to), lower], 2.0 * scale, colour(Selection));
     }

@@ -1,102 +1,209 @@
-//! Texts: chains of blocks, each with the number of the next block and 14 characters of 16 bits.
+//! Texts: characters of 16 bits, one after the other, with a gap where the last change was. A change next to the gap moves nothing.
 
 use crate::event::kinds;
-use crate::font;
 use crate::math::round;
 use crate::memory::*;
-use crate::{icons, tabs};
+use crate::{font, icons, lines, tabs, text_heap};
 use gpu_run_kernel::gpu::{load, store};
 
 /// Separates lines.
 pub const NEW_LINE: u32 = 10;
 
-fn block(number: u32) -> u32 {
-    TEXT_ARENA + number * BLOCK_BYTES
+/// Reads a text, which must not change meanwhile.
+#[derive(Clone, Copy)]
+pub struct Reader {
+    from: u32,
+    gap: u32,
+    gap_length: u32,
+    pub length: u32,
 }
 
-/// Takes a block; [`NONE`] if all are in use.
-fn take() -> u32 {
-    let free = load(D_TEXT_FREE);
-    let taken = if free != NONE {
-        store(D_TEXT_FREE, load(block(free)));
-        free
-    } else if load(D_TEXT_USED) < TEXT_BLOCKS {
-        store(D_TEXT_USED, load(D_TEXT_USED) + 1);
-        load(D_TEXT_USED) - 1
-    } else {
-        return NONE;
-    };
-    store(D_TEXT_COUNT, load(D_TEXT_COUNT) + 1);
-    store(block(taken), NONE);
-    taken
+impl Reader {
+    pub fn of(widget: u32) -> Self {
+        let length = get(W_TEXT_LENGTH, widget);
+        Self { from: from(widget), gap: get(W_TEXT_GAP, widget), gap_length: room(widget) - length, length }
+    }
+
+    #[inline(always)]
+    pub fn at(&self, i: u32) -> u32 {
+        character(self.from, i + if i < self.gap { 0 } else { self.gap_length })
+    }
+}
+
+/// The address of a text's first character.
+fn from(widget: u32) -> u32 {
+    TEXT_ARENA.wrapping_add(get(W_TEXT, widget).wrapping_mul(UNIT_BYTES))
+}
+
+/// How many characters there is memory for, the gap included.
+fn room(widget: u32) -> u32 {
+    if get(W_TEXT, widget) == NONE { 0 } else { UNIT_TEXT << get(W_TEXT_ORDER, widget) }
+}
+
+#[inline(always)]
+fn character(from: u32, place: u32) -> u32 {
+    load(from + place / 2 * 4) >> (place % 2 * 16) & 0xFFFF
+}
+
+#[inline(always)]
+fn put(from: u32, place: u32, code: u32) {
+    let (at, shift) = (from + place / 2 * 4, place % 2 * 16);
+    store(at, load(at) & !(0xFFFF << shift) | code << shift);
+}
+
+/// What was derived from the text does not hold any more.
+fn changed(widget: u32) {
+    set(T_LINES, widget, 0);
+    set(T_COLUMNS, widget, 0);
 }
 
 /// Gives a widget's text back.
 pub fn clear(widget: u32) {
-    let first = get(W_TEXT, widget);
-    if first == NONE {
-        return;
+    if get(W_TEXT, widget) != NONE {
+        text_heap::give(get(W_TEXT, widget), get(W_TEXT_ORDER, widget));
     }
-    let (mut last, mut count) = (first, 1);
-    while load(block(last)) != NONE {
-        last = load(block(last));
-        count += 1;
-    }
-    store(block(last), load(D_TEXT_FREE));
-    store(D_TEXT_FREE, first);
-    store(D_TEXT_COUNT, load(D_TEXT_COUNT) - count);
     set(W_TEXT, widget, NONE);
-    set(W_TEXT_LAST, widget, NONE);
-    set(W_TEXT_LENGTH, widget, 0);
+    [W_TEXT_ORDER, W_TEXT_GAP, W_TEXT_LENGTH].iter().for_each(|field| set(*field, widget, 0));
+    changed(widget);
 }
 
-/// Adds a character; returns false if there is no room for it.
-pub fn push(widget: u32, code: u32) -> bool {
-    let length = get(W_TEXT_LENGTH, widget);
-    if length == MAX_TEXT {
+/// Two characters as a word.
+#[inline(always)]
+fn pair(from: u32, place: u32) -> u32 {
+    let at = from + place / 2 * 4;
+    if place.is_multiple_of(2) { load(at) } else { load(at) >> 16 | load(at + 4) << 16 }
+}
+
+/// Moves characters to a lower place, two at a time where they fill a word.
+fn copy_down(from: u32, to: u32, source: u32, count: u32) {
+    let mut i = 0;
+    while i < count {
+        if (to + i).is_multiple_of(2) && i + 2 <= count {
+            store(from + (to + i) * 2, pair(from, source + i));
+            i += 2;
+        } else {
+            put(from, to + i, character(from, source + i));
+            i += 1;
+        }
+    }
+}
+
+/// Moves characters to a higher place, from the last to the first.
+fn copy_up(from: u32, to: u32, source: u32, count: u32) {
+    let mut i = count;
+    while i > 0 {
+        if (to + i).is_multiple_of(2) && i >= 2 {
+            i -= 2;
+            store(from + (to + i) * 2, pair(from, source + i));
+        } else {
+            i -= 1;
+            put(from, to + i, character(from, source + i));
+        }
+    }
+}
+
+/// Moves the gap, so that `to` characters are before it.
+fn move_gap(widget: u32, to: u32) {
+    let (from, gap) = (from(widget), get(W_TEXT_GAP, widget));
+    let length = room(widget) - get(W_TEXT_LENGTH, widget);
+    if gap < to {
+        copy_down(from, gap, gap + length, to - gap);
+    } else if to < gap {
+        copy_up(from, to + length, to, gap - to);
+    }
+    set(W_TEXT_GAP, widget, to);
+}
+
+/// Gives a text twice the memory, or its first. Returns false if there is none.
+fn grow(widget: u32) -> bool {
+    let first = get(W_TEXT, widget) == NONE;
+    let order = if first { 0 } else { get(W_TEXT_ORDER, widget) + 1 };
+    let unit = text_heap::take(order);
+    if unit == NONE {
         return false;
     }
-    let place = length % BLOCK_TEXT;
-    if place == 0 {
-        let more = take();
-        if more == NONE {
-            return false;
-        }
-        let last = get(W_TEXT_LAST, widget);
-        if length == 0 {
-            set(W_TEXT, widget, more)
-        } else {
-            store(block(last), more)
-        }
-        set(W_TEXT_LAST, widget, more);
+    if !first {
+        move_gap(widget, get(W_TEXT_LENGTH, widget));
+        let (old, new) = (from(widget), TEXT_ARENA + unit * UNIT_BYTES);
+        (0..get(W_TEXT_LENGTH, widget).div_ceil(2)).for_each(|pair| store(new + pair * 4, load(old + pair * 4)));
+        text_heap::give(get(W_TEXT, widget), order - 1);
     }
-    let at = block(get(W_TEXT_LAST, widget)) + 4 + place / 2 * 4;
-    let half = code.min(0xFFFF) << (place % 2 * 16);
-    store(at, if place.is_multiple_of(2) { half } else { load(at) & 0xFFFF | half });
-    set(W_TEXT_LENGTH, widget, length + 1);
+    set(W_TEXT, widget, unit);
+    set(W_TEXT_ORDER, widget, order);
     true
+}
+
+/// Inserts characters; returns how many of them there was room for.
+pub fn insert(widget: u32, at: u32, codes: impl Iterator<Item = u32>) -> u32 {
+    let (mut length, mut to) = (get(W_TEXT_LENGTH, widget), at);
+    let (mut space, mut start) = (room(widget), from(widget));
+    move_gap(widget, at);
+    for code in codes {
+        // One place always stays free: a text has at most one line more than characters.
+        if length + 1 >= space {
+            set(W_TEXT_GAP, widget, to);
+            set(W_TEXT_LENGTH, widget, length);
+            if length == MAX_TEXT || !grow(widget) {
+                break;
+            }
+            move_gap(widget, to);
+            (space, start) = (room(widget), from(widget));
+        }
+        put(start, to, code.min(0xFFFF));
+        (length, to) = (length + 1, to + 1);
+    }
+    set(W_TEXT_GAP, widget, to);
+    set(W_TEXT_LENGTH, widget, length);
+    changed(widget);
+    to - at
+}
+
+/// Removes the characters from `from` to the one before `to`.
+pub fn remove(widget: u32, from: u32, to: u32) {
+    let left = get(W_TEXT_LENGTH, widget) - (to - from);
+    if left == 0 {
+        return clear(widget);
+    }
+    move_gap(widget, from);
+    set(W_TEXT_LENGTH, widget, left);
+    changed(widget);
+}
+
+/// Adds characters at the end; returns how many of them there was room for.
+pub fn push(widget: u32, codes: impl Iterator<Item = u32>) -> u32 {
+    insert(widget, get(W_TEXT_LENGTH, widget), codes)
+}
+
+/// The characters of an event: 16 bits each, in three words.
+pub fn unpacked(count: u32, words: [u32; 3]) -> impl Iterator<Item = u32> {
+    (0..count.min(6)).map(move |i| words[i as usize / 2] >> (i % 2 * 16) & 0xFFFF)
 }
 
 /// Calls `body` with the place of each character and its code.
 #[inline(always)]
 pub fn each(widget: u32, mut body: impl FnMut(u32, u32)) {
-    let (mut at, mut i) = (get(W_TEXT, widget), 0);
-    let length = get(W_TEXT_LENGTH, widget);
-    while i < length {
-        let place = i % BLOCK_TEXT;
-        if place == 0 && i != 0 {
-            at = load(block(at));
-        }
-        body(i, load(block(at) + 4 + place / 2 * 4) >> (place % 2 * 16) & 0xFFFF);
+    let text = Reader::of(widget);
+    let mut i = 0;
+    while i < text.length {
+        body(i, text.at(i));
         i += 1;
     }
 }
 
+/// The sum of the advances of some characters, in units of the font.
+pub fn advances(widget: u32, from: u32, to: u32) -> u32 {
+    let text = Reader::of(widget);
+    let (mut sum, mut i) = (0, from);
+    while i < to.min(text.length) {
+        sum += font::advance(text.at(i));
+        i += 1;
+    }
+    sum
+}
+
 /// The width of the first `count` characters, in units of length.
 pub fn width(widget: u32, count: u32) -> f32 {
-    let mut sum = 0;
-    each(widget, |i, code| sum += if i < count { font::advance(code) } else { 0 });
-    sum as f32 * getf(W_FONT, widget) / font::EM
+    advances(widget, 0, count) as f32 * getf(W_FONT, widget) / font::EM
 }
 
 /// The width of the whole text at another size than its own.
@@ -106,24 +213,24 @@ pub fn width_at(widget: u32, size: f32) -> f32 {
     sum as f32 * size / font::EM
 }
 
-/// The character at a place.
-pub fn character(widget: u32, place: u32) -> u32 {
-    let mut found = 0;
-    each(widget, |i, code| found = if i == place { code } else { found });
-    found
-}
-
 /// The place between characters that is nearest to `x` units from the text's beginning.
 pub fn place_at(widget: u32, x: f32) -> u32 {
+    place_between(widget, 0, get(W_TEXT_LENGTH, widget), x)
+}
+
+/// The same, in a line with these characters.
+pub fn place_between(widget: u32, from: u32, to: u32, x: f32) -> u32 {
     let scale = getf(W_FONT, widget) / font::EM;
-    let (mut sum, mut place) = (0, 0);
-    each(widget, |i, code| {
-        let advance = font::advance(code);
-        if (sum as f32 + advance as f32 / 2.0) * scale <= x {
-            place = i + 1;
+    let text = Reader::of(widget);
+    let (mut sum, mut place) = (0, from);
+    while place < to {
+        let advance = font::advance(text.at(place));
+        if (sum as f32 + advance as f32 / 2.0) * scale > x {
+            break;
         }
         sum += advance;
-    });
+        place += 1;
+    }
     place
 }
 
@@ -139,6 +246,7 @@ pub fn measure(widget: u32) {
         kinds::TABS => return tabs::measure(widget),
         // Their text does not give them their size.
         kinds::CANVAS | kinds::IMAGE | kinds::PLOT | kinds::MENU | kinds::TOOLTIP => return,
+        _ if lines::has_lines(kind) => return,
         _ => {}
     }
     if kind != kinds::FIELD {
@@ -167,26 +275,6 @@ pub fn lines(widget: u32, mut body: impl FnMut(u32, u32, u32, u32)) {
     if from < length {
         body(number, from, length, width);
     }
-}
-
-/// Replaces the characters from `from` to `to` by `code`, or removes them. Returns whether the text changed.
-pub fn replace(widget: u32, from: u32, to: u32, code: Option<u32>) -> bool {
-    let length = get(W_TEXT_LENGTH, widget);
-    if from == to && code.is_none() || code.is_some() && length - (to - from) >= MAX_TEXT {
-        return false;
-    }
-    each(widget, |i, code| store(EDIT + i * 4, code));
-    clear(widget);
-    let mut fits = true;
-    (0..from).for_each(|i| fits &= push(widget, load(EDIT + i * 4)));
-    if let Some(code) = code {
-        fits &= push(widget, code);
-    }
-    (to..length).for_each(|i| fits &= push(widget, load(EDIT + i * 4)));
-    if !fits {
-        store(D_REFUSED, load(D_REFUSED) + 1);
-    }
-    true
 }
 
 /// Whether kinds of this number have a text that gives them their size.

@@ -11,6 +11,8 @@ pub const TITLE: f32 = 20.0;
 // The spacing scale is 4, 8, 12, 16, 24.
 pub const GAP: f32 = 12.0;
 pub const MARGIN: f32 = 16.0;
+/// The space around what is in a panel that scrolls: rings of the focus must have room.
+pub const SCROLL_PAD: f32 = 6.0;
 
 /// The height of a window's title bar, and the width of each of its buttons.
 pub const TITLE_BAR: f32 = 36.0;
@@ -30,6 +32,14 @@ pub const CARD_RADIUS: f32 = 8.0;
 pub const MARK: f32 = 18.0;
 pub const THUMB: f32 = 18.0;
 pub const TRACK: f32 = 4.0;
+
+/// The scroll bar: its width, its distance from the edges, the least length of its thumb, and how wide the strip is that takes the pointer.
+pub const BAR_WIDTH: f32 = 5.0;
+pub const BAR_MARGIN: f32 = 4.0;
+pub const BAR_LEAST: f32 = 28.0;
+pub const BAR_ZONE: f32 = 15.0;
+/// How much around what is scrolled into view shows, twice.
+pub const NEAR: f32 = 16.0;
 
 /// Microseconds that a transition takes.
 pub const TRANSITION: f32 = 120_000.0;

@@ -3,7 +3,7 @@
 use crate::event::{icons, kinds, looks, properties, style as s};
 use crate::flex::AUTO;
 use crate::memory::*;
-use crate::{bar, canvas, menu, overlay, plot, tabs, text, theme};
+use crate::{bar, canvas, caret, lines, list, menu, overlay, plot, scroll, tabs, text, theme};
 use gpu_run_kernel::gpu::{load, store};
 
 const COLUMN: u32 = s::COLUMN << s::DIRECTION;
@@ -14,7 +14,7 @@ pub const GONE: u32 = 1 << s::HIDDEN | APART;
 const CENTERED: u32 = s::CENTER << s::ALIGN_ITEMS;
 
 /// Fields whose first value is not 0.
-const NO_WIDGETS: [u32; 8] = [W_PARENT, W_FIRST, W_LAST, W_NEXT, W_PREVIOUS, W_TEXT, W_TEXT_LAST, W_LINK];
+const NO_WIDGETS: [u32; 7] = [W_PARENT, W_FIRST, W_LAST, W_NEXT, W_PREVIOUS, W_TEXT, W_LINK];
 const AUTOS: [u32; 12] = [
     W_WIDTH,
     W_HEIGHT,
@@ -93,6 +93,21 @@ pub fn reset(widget: u32, kind: u32) {
         kinds::MENU | kinds::TOOLTIP => style = APART,
         kinds::PLOT => content(240.0, 120.0),
         kinds::CANVAS | kinds::IMAGE => {}
+        kinds::SCROLL => {
+            style = COLUMN;
+            gap(theme::GAP);
+            pad(theme::SCROLL_PAD, theme::SCROLL_PAD);
+            setf(W_PAD_RIGHT, widget, theme::BAR_ZONE + theme::SCROLL_PAD);
+        }
+        kinds::AREA => {
+            pad(10.0, 8.0);
+            setf(W_PAD_RIGHT, widget, theme::BAR_ZONE + 3.0);
+            content(240.0, 96.0);
+        }
+        kinds::LIST | kinds::TABLE => {
+            content(240.0, 140.0);
+            set(W_SELECTED, widget, NONE);
+        }
         _ => style = CENTERED,
     }
     set(W_STYLE, widget, style);
@@ -108,14 +123,13 @@ pub fn create(widget: u32, kind: u32, parent: u32, owner: u32) -> bool {
     if !allowed || get(W_DEPTH, parent) + 2 >= MAX_LEVELS || (kind == kinds::WINDOW) != (parent == 0) {
         return false;
     }
-    // The last places in the order of drawing are the overlays'.
-    if widget >= WIDGETS - overlay::LAYERS || !may_hold(get(W_KIND, parent), kind) {
+    if !may_hold(get(W_KIND, parent), kind) {
         return false;
     }
     reset(widget, kind);
     set(W_OWNER, widget, owner);
     set(W_DEPTH, widget, get(W_DEPTH, parent) + 1);
-    set(T_KEPT, widget, 0);
+    [T_KEPT, T_LINES, T_COLUMNS].iter().for_each(|field| set(*field, widget, 0));
     append(widget, parent);
     store(D_COUNT, load(D_COUNT) + 1);
     store(D_USED, load(D_USED).max(widget + 1));
@@ -128,7 +142,7 @@ pub fn create(widget: u32, kind: u32, parent: u32, owner: u32) -> bool {
 
 /// Whether widgets of a kind have others in them, with places of their own.
 pub fn holds_widgets(kind: u32) -> bool {
-    matches!(kind, kinds::DESKTOP | kinds::WINDOW | kinds::PANEL)
+    matches!(kind, kinds::DESKTOP | kinds::WINDOW | kinds::PANEL | kinds::SCROLL)
 }
 
 fn may_hold(parent: u32, kind: u32) -> bool {
@@ -214,6 +228,9 @@ fn forget(widget: u32) {
     set(W_KIND, widget, 0);
     set(W_ORDER, widget, 0);
     store(D_COUNT, load(D_COUNT) - 1);
+    if load(D_REVEAL) == widget {
+        store(D_REVEAL, 0);
+    }
     for word in [D_HOVER, D_PRESS, D_FOCUS] {
         if load(word) == widget {
             store(word, NONE);
@@ -275,7 +292,20 @@ pub fn change(widget: u32, property: u32, value: u32) -> bool {
             unmark(widget, F_DISABLED);
             mark(widget, if value != 0 { F_DISABLED } else { 0 });
         }
-        properties::SELECTED => tabs::set_selected(widget, value),
+        properties::FOCUS => {
+            store(D_FOCUS, if value != 0 { widget } else { NONE });
+            store(D_REVEAL, if value != 0 { widget } else { 0 });
+        }
+        properties::SELECTED if list::is_list(widget) => {
+            set(W_SELECTED, widget, value);
+            store(D_REVEAL, widget);
+        }
+        properties::READ_ONLY if caret::has_caret(get(W_KIND, widget)) => {
+            unmark(widget, F_READ_ONLY);
+            mark(widget, if value != 0 { F_READ_ONLY } else { 0 });
+        }
+        properties::SCROLLED if scroll::scrolls(widget) && number >= 0.0 => set(W_SCROLL, widget, value),
+        properties::SELECTED if get(W_KIND, widget) == kinds::TABS => tabs::set_selected(widget, value),
         properties::OPEN if get(W_KIND, widget) == kinds::MENU => menu::set_open(widget, value != 0),
         properties::MINIMISED if get(W_KIND, widget) == kinds::WINDOW => match value {
             0 if bar::is_minimised(widget) => raise(widget),
@@ -291,7 +321,6 @@ pub fn change(widget: u32, property: u32, value: u32) -> bool {
             mark(widget, F_MEASURE);
             touch(widget);
         }
-        properties::FOCUS => store(D_FOCUS, if value != 0 { widget } else { NONE }),
         _ => return false,
     }
     store(D_CHANGED, 1);
@@ -308,11 +337,14 @@ pub fn write(widget: u32, begins: bool, count: u32, codes: [u32; 3]) -> bool {
         set(W_CARET, widget, 0);
         set(W_ANCHOR, widget, 0);
     }
-    let mut fits = true;
-    (0..count).for_each(|i| fits &= text::push(widget, codes[i as usize / 2] >> (i % 2 * 16) & 0xFFFF));
-    if widget != 0 {
-        mark(widget, F_MEASURE);
+    let pushed = text::push(widget, text::unpacked(count, codes));
+    if lines::has_lines(get(W_KIND, widget)) {
+        // These are as large as they are told to be.
+        store(D_CHANGED, 1);
+    } else {
+        // The desktop is as large as the frame.
+        mark(widget, if widget != 0 { F_MEASURE } else { 0 });
+        touch(widget);
     }
-    touch(widget);
-    fits
+    pushed == count
 }

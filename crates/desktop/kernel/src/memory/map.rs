@@ -84,8 +84,7 @@ words! { ROOM, 4;
     D_RING
     /// The window in front.
     D_FRONT
-    /// The first free block of text, the number of blocks in use, and one more than the largest number that was ever used.
-    D_TEXT_FREE
+    /// Units of text in use, and those that were ever given out (`text_heap`).
     D_TEXT_COUNT
     D_TEXT_USED
     /// Events that were refused.
@@ -117,7 +116,26 @@ words! { ROOM, 4;
     /// The size of the desktop without the bar, as windows were fitted to it.
     D_ROOM_W
     D_ROOM_H
+    /// The widget that scrolls into view after layout; 0: none.
+    D_REVEAL
+    /// Where moving the caret up and down would like to be, in units from the text's left, plus 1; 0: where the caret is.
+    D_GOAL
+    /// The last press: when and on which widget, and its place in 256ths of a unit.
+    D_CLICK_AT
+    D_CLICK_ON
+    D_CLICK_X
+    D_CLICK_Y
+    /// The finger that is down, plus 1; what it does (`touch`) and to which widget; where it went down and where it is.
+    D_FINGER
+    D_FINGER_DOES
+    D_FINGER_ON
+    D_FINGER_FROM_X
+    D_FINGER_FROM_Y
+    D_FINGER_X
+    D_FINGER_Y
 }
+/// The first free piece of text of each size, plus 1; 0: none.
+pub const TEXT_FREE: u32 = ROOM + 2048;
 
 // --- Fields of the state --------------------------------------------------------------------------------------------------
 
@@ -136,9 +154,10 @@ words! { FIELDS, FIELD_BYTES;
     W_FLAGS
     /// Chosen by the owner; events to the owner carry it.
     W_OWNER
-    /// The first and the last block of the text, and its characters.
+    /// The text's piece of memory and its size (`text_heap`), how many characters are before its gap, and how many there are.
     W_TEXT
-    W_TEXT_LAST
+    W_TEXT_ORDER
+    W_TEXT_GAP
     W_TEXT_LENGTH
     /// What a slider, a progress bar, a checkbox or a radio button shows: 0 to 1.
     W_VALUE
@@ -146,10 +165,10 @@ words! { FIELDS, FIELD_BYTES;
     W_LOOK
     /// The size of the text, in units.
     W_FONT
-    /// A text field's caret, and the other end of its selection.
+    /// The caret of a text field or area, and the other end of its selection.
     W_CARET
     W_ANCHOR
-    /// How far the text of a text field is scrolled to the left.
+    /// How far a text field is scrolled to the left, and other widgets up; a value beyond the end means the end.
     W_SCROLL
     /// Style, as in CSS (`flex`). Lengths are in units; NaN is `auto` or none.
     W_STYLE
@@ -204,7 +223,7 @@ words! { FIELDS, FIELD_BYTES;
     W_OLD_Y
     W_OLD_W
     W_OLD_H
-    /// The chosen tab.
+    /// The chosen tab or row; [`NONE`]: none.
     W_SELECTED
     /// A button's icon.
     W_ICON
@@ -222,17 +241,23 @@ words! { FIELDS, FIELD_BYTES;
     FIELDS_END
 }
 
-/// Blocks of text, 32 bytes each: the number of the next block, then 14 characters of 16 bits.
-pub const TEXT_BLOCKS: u32 = 1 << 16;
-pub const BLOCK_BYTES: u32 = 32;
-pub const BLOCK_TEXT: u32 = 14;
+/// Texts: pieces of 1, 2, 4, … units of 16 characters of 16 bits.
+pub const TEXT_UNITS: u32 = 1 << 16;
+pub const UNIT_BYTES: u32 = 32;
+pub const UNIT_TEXT: u32 = 16;
+/// How many sizes of pieces there are.
+pub const TEXT_ORDERS: u32 = 15;
+/// The longest text: a piece always has space for one more character.
+pub const MAX_TEXT: u32 = (UNIT_TEXT << (TEXT_ORDERS - 1)) - 1;
 pub const TEXT_ARENA: u32 = FIELDS_END;
+/// For each unit a word: the size of the free piece that begins there, plus 1; 0: none does.
+pub const TEXT_PIECES: u32 = TEXT_ARENA + TEXT_UNITS * UNIT_BYTES;
 /// The values of plots: for each of `SERIES` how many were added, and the last `VALUES`.
 pub const PLOTS: u32 = 64;
 pub const SERIES: u32 = 4;
 pub const VALUES: u32 = 256;
 pub const PLOT_BYTES: u32 = SERIES * (VALUES + 1) * 4;
-pub const PLOT_ARENA: u32 = TEXT_ARENA + TEXT_BLOCKS * BLOCK_BYTES;
+pub const PLOT_ARENA: u32 = TEXT_PIECES + TEXT_UNITS * 4;
 /// The pixels of canvases and images, one word each: red, green, blue. Before those of a widget there is a word for each of `BANDS`
 /// equal parts of its height, which is another number whenever a pixel of that part has changed.
 pub const BANDS: u32 = 32;
@@ -251,6 +276,8 @@ pub const F_DISABLED: u32 = 4;
 pub const F_SNAPPED: u32 = 16;
 /// The parent gave the widget another size: its children must be placed again.
 pub const F_RESIZED: u32 = 32;
+/// A text that takes no typing.
+pub const F_READ_ONLY: u32 = 128;
 
 // --- Scratch --------------------------------------------------------------------------------------------------------------
 
@@ -275,6 +302,10 @@ words! { SCRATCH, 4;
     S_MOVING
     /// Pixels to write in this tick: how many lists.
     S_WRITES
+    /// How many characters were copied last, and are in [`COPIED_TEXT`].
+    S_COPIED
+    /// Parts of widgets to paint.
+    S_PARTS
 }
 /// Levels of widgets that there can be: sizes are found by functions that call themselves, and a thread's stack is short.
 pub const MAX_LEVELS: u32 = 16;
@@ -283,18 +314,28 @@ pub const LEVELS: u32 = SCRATCH + 256;
 /// The inputs of a tick: index of the event, widget under the pointer.
 pub const INPUTS: u32 = SCRATCH + 4096;
 pub const MAX_INPUTS: u32 = 8192;
-/// Messages to owners: kind, widget, value, owner.
+/// Messages to owners: kind, widget, value, owner, and the event's `id`.
 pub const MESSAGES: u32 = INPUTS + MAX_INPUTS * 8;
 pub const MAX_MESSAGES: u32 = 8192;
-pub const MESSAGE_BYTES: u32 = 16;
+pub const MESSAGE_BYTES: u32 = 20;
 /// Pixels to write: the first, how many, and up to four colours, of which the first is that of all beyond four.
 pub const WRITES: u32 = MESSAGES + MAX_MESSAGES * MESSAGE_BYTES;
 pub const WRITE_BYTES: u32 = 24;
-/// The text that is being edited.
-pub const EDIT: u32 = WRITES + MAX_INPUTS * WRITE_BYTES;
-pub const MAX_TEXT: u32 = 4096;
+/// Where the lines of texts begin (`lines`): for each character that [`TEXT_ARENA`] has space for, a word.
+pub const TEXT_LINES: u32 = WRITES + MAX_INPUTS * WRITE_BYTES;
+/// Of the text whose lines are being found: for each character, whether a line begins with it.
+pub const BEGINNINGS: u32 = TEXT_LINES + TEXT_UNITS * UNIT_TEXT * 4;
+/// The characters that were copied last, one word each.
+pub const COPIED_TEXT: u32 = BEGINNINGS + (MAX_TEXT + 1) * 4;
+/// The columns of each table: their greatest widths in units of the font, and [`NOT_NUMBERS`].
+pub const MAX_COLUMNS: u32 = 16;
+pub const COLUMNS: u32 = COPIED_TEXT + (MAX_TEXT + 1) * 4;
+/// Parts of widgets to paint, in the order of drawing: the widget, the part, its number of items, and the items before it.
+pub const MAX_PARTS: u32 = 1 << 17;
+pub const PARTS: u32 = COLUMNS + WIDGETS * MAX_COLUMNS * 4;
+pub const PART_BYTES: u32 = 16;
 /// The font's outlines as lines: x0, y0, x1, y1.
-pub const LINES: u32 = EDIT + MAX_TEXT * 4;
+pub const LINES: u32 = PARTS + MAX_PARTS * PART_BYTES;
 pub const MAX_LINES: u32 = 1 << 14;
 const SCRATCH_FIELDS: u32 = LINES + MAX_LINES * 16;
 words! { SCRATCH_FIELDS, FIELD_BYTES;
@@ -307,6 +348,10 @@ words! { SCRATCH_FIELDS, FIELD_BYTES;
     T_ITEM
     /// How many sizes are remembered (`flex`).
     T_KEPT
+    /// How many lines the text has (0: not known), and the width that they were broken for; a table's columns (0: not known).
+    T_LINES
+    T_WRAP
+    T_COLUMNS
     // What `flex` works with, for each child of the container that it lays out.
     T_BASIS
     T_INNER_BASIS

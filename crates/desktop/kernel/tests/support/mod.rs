@@ -156,6 +156,10 @@ impl Desk {
 
     /// What owners were told since the last call: kind, widget, value.
     pub fn told(&mut self) -> Vec<(u16, u32, u32)> {
+        self.told_events().iter().map(|event| (event.kind, event.key, event.a)).collect()
+    }
+
+    pub fn told_events(&mut self) -> Vec<Event> {
         use gpu_run_kernel::tagged::{are_tagged, lap_tag};
         let mut told = Vec::new();
         loop {
@@ -164,8 +168,7 @@ impl Desk {
             if !are_tagged(&words, lap_tag(self.told, OUT_CAPACITY)) {
                 return told;
             }
-            let event = Event::unpack(words);
-            told.push((event.kind, event.key, event.a));
+            told.push(Event::unpack(words));
             self.told += 1;
         }
     }
