@@ -306,7 +306,7 @@ fn entry(widget: u32, x: f32, width: f32, brush: &mut Brush) {
         icons::paint(GRID, x + 10.0, y + (HEIGHT - 2.0 * PAD - icons::SIZE) / 2.0, ink, brush);
         let mut at = x + 10.0 + icons::SIZE + 8.0;
         for code in *b"Apps" {
-            brush.glyph(code as u32, at * scale, baseline, size * scale, ink);
+            brush.glyph(code as u32, at * scale, baseline, size * scale / font::EM, ink);
             at += font::advance(code as u32) as f32 * size / font::EM;
         }
         return;

@@ -144,7 +144,12 @@ pub fn size(node: u32, known: Size, definite_sides: u32, space: Size, axis: u32)
         at += 32;
         entry += 1;
     }
-    let found = container(node, known, sides, space, axis, false);
+    let mut found = container(node, known, sides, space, axis, false);
+    if get(W_KIND, node) == kinds::SCROLL && known.h.is_nan() && space.h == MIN_CONTENT {
+        // What a panel cannot show it scrolls: it needs no height of its own.
+        let (least, most) = limits(node);
+        found.h = clamp(0.0, least.h, most.h).max(padding(node).h);
+    }
     at = SIZES + (node * KEPT + count % KEPT) * 32;
     (0..5).for_each(|word| store(at + word * 4, key[word as usize]));
     store(at + 20, found.w.to_bits());
@@ -305,10 +310,7 @@ fn basis(it: &Box, space: Size) {
         let pad = padding(child).main(row);
         let basis = basis.max(pad);
         let mut smallest = plain_least.main(row);
-        if smallest.is_nan() && get(W_KIND, child) == kinds::SCROLL {
-            // What it cannot show is scrolled.
-            smallest = pad;
-        } else if smallest.is_nan() {
+        if smallest.is_nan() {
             let content = size(child, known, BOTH, Size::of(row, MIN_CONTENT, across), main_axis).main(row);
             smallest = content.min(own.main(row)).min(most.main(row)).max(pad);
         }

@@ -131,28 +131,28 @@ impl Brush {
 
     /// A widget's text from `x` on, with its baseline at `y`, `size` pixels large.
     pub fn text(&mut self, widget: u32, x: f32, y: f32, size: f32, colour: u32) {
-        self.run(widget, 0, get(W_TEXT_LENGTH, widget), x, y, size, colour);
+        self.part_of_text(widget, 0, u32::MAX, x, y, size, colour);
     }
 
-    /// Some characters of a widget's text.
+    /// The characters of a widget's text from `from` to the one before `to`.
     #[allow(clippy::too_many_arguments)]
-    pub fn run(&mut self, widget: u32, from: u32, to: u32, x: f32, y: f32, size: f32, colour: u32) {
+    pub fn part_of_text(&mut self, widget: u32, from: u32, to: u32, x: f32, y: f32, size: f32, colour: u32) {
         let text = text::Reader::of(widget);
         let (scale, mut advance, mut i) = (size / font::EM, 0, from);
-        while i < to {
+        while i < to.min(text.length) {
             let (code, at) = (text.at(i), x + advance as f32 * scale);
             if at > self.clip[2] as f32 + size {
                 return;
             }
-            self.glyph(code, at, y, size, colour);
+            self.glyph(code, at, y, scale, colour);
             advance += font::advance(code);
             i += 1;
         }
     }
 
-    /// The glyph of a character, if it has one.
-    pub fn glyph(&mut self, code: u32, x: f32, y: f32, size: f32, colour: u32) {
-        let (glyph, scale) = (font::glyph(code), size / font::EM);
+    /// One character. `scale` is pixels for a unit of the font.
+    pub fn glyph(&mut self, code: u32, x: f32, y: f32, scale: f32, colour: u32) {
+        let glyph = font::glyph(code);
         let (line, lines) = font::outline(glyph);
         if lines != 0 && code >= 32 {
             let [left, bottom, right, top] = font::bounds(glyph).map(|bound| bound as f32 * scale);
@@ -176,10 +176,10 @@ impl Brush {
             ends |= advance > most;
             shown += !ends as u32;
         });
-        self.run(widget, 0, shown, x, y, size, colour);
+        self.part_of_text(widget, 0, shown, x, y, size, colour);
         let mut width = 0;
         text::each(widget, |i, code| width += if i < shown { font::advance(code) } else { 0 });
-        self.glyph(DOTS, x + width as f32 * scale, y, size, colour);
+        self.glyph(DOTS, x + width as f32 * scale, y, scale, colour);
     }
 
     /// Pixels of a canvas or image, from the one numbered `first` on. `changed` is another number whenever one of them has changed.

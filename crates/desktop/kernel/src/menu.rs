@@ -299,7 +299,7 @@ pub fn paint(brush: &mut Brush) {
         let text = (it.height - text::line_height(size)) / 2.0 + font::baseline() * size;
         let baseline = top + round((it.y + text) * scale) as f32;
         let ink = if marked { colour(OnAccent) } else { colour(Text) };
-        brush.run(menu, it.from, it.to, line[0] + INSET * scale, baseline, size * scale, ink);
+        brush.part_of_text(menu, it.from, it.to, line[0] + INSET * scale, baseline, size * scale, ink);
     });
     brush.clip = before;
 }

@@ -145,7 +145,7 @@ fn write_number(most: f32, inner: Edges, brush: &mut Brush) {
     brush.rectangle(ground, 3.0 * scale, faded(colour(Field), 200));
     let (baseline, mut advance) = (round(y + size) as f32, 0);
     digits(most, |code| {
-        brush.glyph(code, x + advance as f32 * size / font::EM, baseline, size, colour(Quiet));
+        brush.glyph(code, x + advance as f32 * size / font::EM, baseline, size / font::EM, colour(Quiet));
         advance += font::advance(code);
     });
 }

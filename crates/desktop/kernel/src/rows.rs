@@ -145,7 +145,7 @@ fn line(widget: u32, line: u32, top: f32, brush: &mut Brush) {
         brush.rectangle([at(from.max(first)), upper, at(to.min(end)) + more, lower], 0.0, tint);
     }
     let baseline = round((top + font::baseline() * size) * scale) as f32;
-    brush.run(widget, first, end, left * scale, baseline, size * scale, text_colour(widget));
+    brush.part_of_text(widget, first, end, left * scale, baseline, size * scale, text_colour(widget));
     let caret = get(W_CARET, widget);
     let here = caret >= first && caret <= last || caret > last && line + 1 == get(T_LINES, widget);
     if focused && here {
@@ -237,9 +237,10 @@ fn cell(widget: u32, [from, to]: [u32; 2], at: [f32; 3], right: bool, ink: u32, 
     let aside = if right { room.saturating_sub(used) as f32 * size / font::EM } else { 0.0 };
     let (x, pixels) = ((at[0] + aside) * brush.scale, size * brush.scale);
     if fits {
-        brush.run(widget, from, to, x, at[1], pixels, ink);
+        brush.part_of_text(widget, from, to, x, at[1], pixels, ink);
     } else if room > font::advance(DOTS) {
-        brush.run(widget, from, short, x, at[1], pixels, ink);
-        brush.glyph(DOTS, x + short_sum as f32 * pixels / font::EM, at[1], pixels, ink);
+        brush.part_of_text(widget, from, short, x, at[1], pixels, ink);
+        let scale = pixels / font::EM;
+        brush.glyph(DOTS, x + short_sum as f32 * scale, at[1], scale, ink);
     }
 }

@@ -123,7 +123,7 @@ pub fn paint(tabs: u32, edges: Edges, brush: &mut Brush) {
             _ if chosen || hot == number => colour(Text),
             _ => colour(Quiet),
         };
-        brush.run(tabs, first, end, x0 + PAD * scale, baseline, size * scale, ink);
+        brush.part_of_text(tabs, first, end, x0 + PAD * scale, baseline, size * scale, ink);
     });
     if to > from && get(W_SELECTED, tabs) != NONE {
         let thick = round(UNDERLINE * scale).max(1) as f32;

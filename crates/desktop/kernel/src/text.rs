@@ -26,7 +26,7 @@ impl Reader {
 
     #[inline(always)]
     pub fn at(&self, i: u32) -> u32 {
-        character(self.from, i + if i < self.gap { 0 } else { self.gap_length })
+        stored(self.from, i + if i < self.gap { 0 } else { self.gap_length })
     }
 }
 
@@ -41,7 +41,7 @@ fn room(widget: u32) -> u32 {
 }
 
 #[inline(always)]
-fn character(from: u32, place: u32) -> u32 {
+fn stored(from: u32, place: u32) -> u32 {
     load(from + place / 2 * 4) >> (place % 2 * 16) & 0xFFFF
 }
 
@@ -82,7 +82,7 @@ fn copy_down(from: u32, to: u32, source: u32, count: u32) {
             store(from + (to + i) * 2, pair(from, source + i));
             i += 2;
         } else {
-            put(from, to + i, character(from, source + i));
+            put(from, to + i, stored(from, source + i));
             i += 1;
         }
     }
@@ -97,7 +97,7 @@ fn copy_up(from: u32, to: u32, source: u32, count: u32) {
             store(from + (to + i) * 2, pair(from, source + i));
         } else {
             i -= 1;
-            put(from, to + i, character(from, source + i));
+            put(from, to + i, stored(from, source + i));
         }
     }
 }

@@ -107,6 +107,6 @@ pub fn paint(brush: &mut Brush) {
     brush.border(edges, radius, paint::hair(brush), colour(WindowEdge));
     text::lines(tip, |number, from, to, _| {
         let baseline = round((y + PAD_Y + line * number as f32 + font::baseline() * size) * scale) as f32;
-        brush.run(tip, from, to, (x + PAD_X) * scale, baseline, size * scale, colour(OnTip));
+        brush.part_of_text(tip, from, to, (x + PAD_X) * scale, baseline, size * scale, colour(OnTip));
     });
 }

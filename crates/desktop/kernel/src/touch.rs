@@ -60,8 +60,7 @@ fn moved(x: i32, y: i32, hit: u32) {
                 store(D_FINGER_ON, scrolled);
             } else if on != NONE {
                 store(D_FINGER_DOES, DRAGS);
-                let on = point(from[0], from[1], on);
-                press(on);
+                press(point(from[0], from[1], on));
                 point(x, y, hit);
             }
         }
@@ -96,8 +95,7 @@ fn lifted(up: bool, x: i32, y: i32, hit: u32) {
     match does {
         WAITS if up => {
             let on = if tree::exists(on) { on } else { NONE };
-            let on = point(load(D_FINGER_FROM_X) as i32, load(D_FINGER_FROM_Y) as i32, on);
-            press(on);
+            press(point(load(D_FINGER_FROM_X) as i32, load(D_FINGER_FROM_Y) as i32, on));
             let pressed = load(D_PRESS);
             if is_active(pressed) {
                 // The press shows, although it ends in the same frame.

@@ -50,7 +50,7 @@ fn pixels(desk: &Desk, widget: u32) -> Vec<u32> {
 #[test]
 fn pixels_are_shown_as_they_are() {
     let mut desk = desk(1, 32, size(20, 16));
-    let colours: Vec<u32> = (0..320).map(|i| i * 12_345 & 0xFF_FFFF).collect();
+    let colours: Vec<u32> = (0..320).map(|i| (i * 12_345) & 0xFF_FFFF).collect();
     colours.chunks(4).enumerate().for_each(|(i, four)| put(&mut desk, SHOWN, i as u32 * 4, four));
     desk.tick();
     assert_eq!(pixels(&desk, SHOWN), colours);
@@ -102,7 +102,7 @@ fn the_later_of_two_colours_counts_for_every_team() {
                     run(&mut desk, SHOWN, first, count, colour);
                     wanted[first as usize..(first + count) as usize].fill(colour);
                 } else {
-                    let colours: Vec<u32> = (0..random.u32(1..=left.min(4))).map(|i| colour ^ i * 77).collect();
+                    let colours: Vec<u32> = (0..random.u32(1..=left.min(4))).map(|i| colour ^ (i * 77)).collect();
                     put(&mut desk, SHOWN, first, &colours);
                     wanted[first as usize..][..colours.len()].copy_from_slice(&colours);
                 }

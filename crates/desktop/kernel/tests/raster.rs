@@ -170,7 +170,7 @@ fn glyphs_are_tiny_skias() {
         let text = char::from_u32(code).unwrap() as u32;
         let drawn = ours(&desk, |brush| {
             gpu_run_desktop_kernel::text::clear(1);
-            gpu_run_desktop_kernel::text::push(1, text);
+            gpu_run_desktop_kernel::text::push(1, core::iter::once(text));
             brush.text(1, x, y, size, WHITE);
         });
         found.add(&drawn, &theirs(&path));

@@ -52,6 +52,20 @@ fn its_content_is_not_shrunk_and_the_wheel_goes_from_end_to_end() {
 }
 
 #[test]
+fn it_fits_into_panels_that_are_smaller_than_its_content() {
+    for direction in [e::style::ROW, e::style::COLUMN] {
+        let mut desk = with(kinds::PANEL, "");
+        desk.set_word(2, p::STYLE, direction);
+        desk.create(3, kinds::SCROLL, 2);
+        desk.set(3, p::GROW, 1.0);
+        (0..COUNT).for_each(|i| desk.create(FIRST + i, kinds::BUTTON, 3));
+        desk.tick();
+        assert_eq!((desk.number(W_H, 2), desk.number(W_H, 3)), (172.0, 172.0));
+        assert_eq!(desk.number(W_H, FIRST), 32.0);
+    }
+}
+
+#[test]
 fn scrolling_lays_nothing_out_and_draws_only_the_panel() {
     let mut desk = panel();
     let middle = desk.middle(PANEL);
