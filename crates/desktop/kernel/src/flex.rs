@@ -9,7 +9,7 @@
 use crate::event::{kinds, style as s};
 use crate::flex_items::*;
 use crate::memory::*;
-use crate::tree;
+use crate::{lines, scroll, tree};
 use gpu_run_kernel::gpu::{load, store};
 
 /// No value: `auto`, none. All comparisons with it are false, and `min` and `max` ignore it.
@@ -126,7 +126,8 @@ pub struct Box {
 /// `definite_sides` say which of the known sides are definite (bit 0 width, bit 1 height); `axis` says which sides are asked for.
 pub fn size(node: u32, known: Size, definite_sides: u32, space: Size, axis: u32) -> Size {
     if !is_container(node) {
-        return leaf(node, known);
+        let found = leaf(node, known);
+        return if lines::has_lines(get(W_KIND, node)) { squeezed(node, found, known, space) } else { found };
     }
     let (known, sides) = match begin(node, known, definite_sides) {
         begun if !begun.0.w.is_nan() && !begun.0.h.is_nan() => return begun.0,
@@ -174,6 +175,17 @@ pub fn final_size(node: u32, given: Size) -> Size {
     let (least, most) = limits(node);
     let cross = clamp(given.cross(row), least.cross(row), most.cross(row)).max(padding(node).cross(row));
     Size::of(row, given.main(row), cross)
+}
+
+/// What scrolls can be smaller than it likes to be.
+fn squeezed(node: u32, found: Size, known: Size, space: Size) -> Size {
+    let side = |found: f32, known: f32, space: f32, least: f32| {
+        if known.is_nan() && space == MIN_CONTENT { found.min(least) } else { found }
+    };
+    let least = scroll::LEAST;
+    let pad = padding(node);
+    let (w, h) = (side(found.w, known.w, space.w, least), side(found.h, known.h, space.h, least));
+    Size { w: w.max(pad.w), h: h.max(pad.h) }
 }
 
 fn leaf(node: u32, known: Size) -> Size {

@@ -181,31 +181,53 @@ fn is_numeric(code: u32) -> bool {
     (48..58).contains(&code) || matches!(u8::try_from(code), Ok(b' ' | b'.' | b',' | b'+' | b'-' | b'%' | b':'))
 }
 
-/// The columns of a table: the left edge and the width of each, and whether it has numbers.
+/// The columns of a table: their widths, and which have numbers.
 pub struct Columns {
     table: u32,
-    first: f32,
-    others: f32,
     pub count: u32,
+    /// What the first column has beside its own width, and the greatest width of a column.
+    rest: f32,
+    most: f32,
 }
 
 impl Columns {
-    /// Every column is as wide as its widest cell, and the first has what is left. If there is too little, all others give.
+    /// Every column is as wide as its widest cell, and the first has what is left. If there is too little, the widest give.
     pub fn of(table: u32) -> Self {
         let count = get(T_COLUMNS, table);
-        let room = getf(W_W, table) - 2.0 * INSET - BAR_ZONE / 2.0;
-        let mut it = Self { table, first: 0.0, others: 1.0, count };
-        let (mut sum, mut number) = (0.0, 1);
-        while number < count {
-            sum += it.natural(number);
+        let room = (getf(W_W, table) - INSET - BAR_ZONE).max(0.0);
+        let mut it = Self { table, count, rest: 0.0, most: f32::INFINITY };
+        let sum = it.sum_within(f32::INFINITY).0;
+        if sum <= room {
+            it.rest = room - sum;
+            return it;
+        }
+        // Columns that are narrower than their share leave more to the others, some of which may be narrower than that.
+        let (mut narrow, mut steps) = (0, 0);
+        it.most = room / count as f32;
+        while steps < count {
+            let (sum, within) = it.sum_within(it.most);
+            if within == narrow || within == count {
+                break;
+            }
+            narrow = within;
+            it.most = (room - sum) / (count - within) as f32;
+            steps += 1;
+        }
+        it
+    }
+
+    /// The sum of the widths that are at most this, and how many there are.
+    fn sum_within(&self, most: f32) -> (f32, u32) {
+        let (mut sum, mut count, mut number) = (0.0, 0, 0);
+        while number < self.count {
+            let width = self.natural(number);
+            if width <= most {
+                sum += width;
+                count += 1;
+            }
             number += 1;
         }
-        let least = it.natural(0).min(room / if count > 1 { 3.0 } else { 1.0 });
-        if sum > room - least && sum > 0.0 {
-            it.others = ((room - least) / sum).max(0.0);
-        }
-        it.first = (room - sum * it.others).max(0.0);
-        it
+        (sum, count)
     }
 
     fn natural(&self, number: u32) -> f32 {
@@ -214,7 +236,7 @@ impl Columns {
     }
 
     pub fn width(&self, number: u32) -> f32 {
-        if number == 0 { self.first } else { self.natural(number) * self.others }
+        self.natural(number).min(self.most) + if number == 0 { self.rest } else { 0.0 }
     }
 
     pub fn has_numbers(&self, number: u32) -> bool {

@@ -2,7 +2,7 @@
 //! children, and after its earlier siblings and everything in them. Two passes over the levels give every widget the number of those
 //! before it, so nothing needs to be compared.
 
-use crate::event::kinds;
+use crate::event::{kinds, looks};
 use crate::layout::children;
 use crate::math::round;
 use crate::memory::*;
@@ -62,17 +62,21 @@ fn place_children(widget: u32) {
 /// What a widget's children may draw on: in a window, its content; in a panel that scrolls, what is beside its bar.
 fn content_clip(widget: u32, x: f32, y: f32) -> (u32, u32) {
     let (from, to) = (get(W_CLIP_FROM, widget), get(W_CLIP_TO, widget));
-    let (above, beside) = match get(W_KIND, widget) {
-        kinds::WINDOW => (TITLE_BAR, 0.0),
-        kinds::SCROLL if scroll::bar(widget).is_some() => (0.0, BAR_ZONE),
-        kinds::SCROLL => (0.0, 0.0),
+    let insets = match get(W_KIND, widget) {
+        kinds::WINDOW => [0.0, TITLE_BAR, 0.0, 0.0],
+        kinds::SCROLL => {
+            // A surface of its own has an edge.
+            let edge = if get(W_LOOK, widget) == looks::STRONG { 1.0 } else { 0.0 };
+            [edge, edge, if scroll::bar(widget).is_some() { BAR_ZONE } else { edge }, edge]
+        }
         _ => return (from, to),
     };
     let scale = load(D_SCALE) as f32 / 256.0;
     let (width, height) = (load(D_WIDTH) as i32, load(D_HEIGHT) as i32);
     let pixel = |at: f32, most: i32| round(at * scale).clamp(0, most) as u32;
-    let (left, top) = (pixel(x, width), pixel(y + above, height));
-    let (right, bottom) = (pixel(x + getf(W_W, widget) - beside, width), pixel(y + getf(W_H, widget), height));
+    let (left, top) = (pixel(x + insets[0], width), pixel(y + insets[1], height));
+    let (right, bottom) = (x + getf(W_W, widget) - insets[2], y + getf(W_H, widget) - insets[3]);
+    let (right, bottom) = (pixel(right, width), pixel(bottom, height));
     let from = (from & 0xFFFF).max(left) | (from >> 16).max(top) << 16;
     let to = (to & 0xFFFF).min(right) | (to >> 16).min(bottom) << 16;
     (from, to)

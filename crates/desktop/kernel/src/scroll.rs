@@ -13,6 +13,8 @@ use gpu_run_kernel::gpu::{load, store};
 
 /// `D_PART` while the pointer holds a scroll bar's thumb.
 pub const BAR: u32 = 128;
+/// Areas, lists and tables that have too little space are made this small.
+pub const LEAST: f32 = 48.0;
 /// Beyond every end.
 const END: f32 = f32::INFINITY;
 

@@ -424,7 +424,7 @@ fn every_key_is_drawn_as_at_once_and_by_every_team() {
         let mut random = Rng::with_seed(9);
         let mut desk = area(&format!("{FOX}\n{FOX}\n\n{FOX}"));
         (desk.groups, desk.threads) = (groups, threads);
-        for _ in 0..25 {
+        for _ in 0..12 {
             let with = [0, SHIFT, CONTROL, SHIFT | CONTROL][random.usize(..4)];
             let key = random.u32(keys::ENTER..=keys::PAGE_DOWN);
             if !matches!(key, keys::ESCAPE | keys::SELECT_ALL) {

@@ -137,6 +137,32 @@ fn a_table_keeps_its_header_and_counts_rows_below_it() {
 }
 
 #[test]
+fn columns_are_as_wide_as_their_cells_and_numbers_are_known() {
+    use gpu_run_desktop_kernel::list::Columns;
+    let mut desk = with(kinds::TABLE, "Name\tKind\tSize\tAt\na\ttext\t12 kB\t09:30\nb\timage file\t1,200\t\nc");
+    let widths = |desk: &Desk| {
+        desk.world.look(|| {
+            let columns = Columns::of(LIST);
+            (0..columns.count).map(|i| (columns.width(i), columns.has_numbers(i))).collect::<Vec<_>>()
+        })
+    };
+    desk.set(1, p::WIDTH, 400.0);
+    desk.tick();
+    let found = widths(&desk);
+    assert_eq!(found.iter().map(|column| column.1).collect::<Vec<_>>(), [false, false, true, true]);
+    let sum: f32 = found.iter().map(|column| column.0).sum();
+    assert!((sum - (desk.number(W_W, LIST) - 19.0)).abs() < 0.01, "{sum}");
+    assert!(found[1].0 > found[3].0 && found.iter().all(|column| column.0 > 25.0), "{found:?}");
+    // In a narrow table the widest column gives, and they still fill it.
+    desk.set(1, p::WIDTH, 280.0);
+    desk.tick();
+    let narrow = widths(&desk);
+    let sum: f32 = narrow.iter().map(|column| column.0).sum();
+    assert!((sum - (desk.number(W_W, LIST) - 19.0)).abs() < 0.01, "{sum}");
+    assert!(narrow[3].0 == found[3].0 && narrow[1].0 < found[1].0, "{narrow:?}");
+}
+
+#[test]
 fn ten_thousand_rows_have_few_items() {
     let mut desk = with(
         kinds::TABLE,
