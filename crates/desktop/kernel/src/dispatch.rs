@@ -23,7 +23,9 @@ pub fn dispatch(team: &Team) {
 
 fn act(it: &Event, hit: u32) {
     match it.kind {
-        MOVE => _ = point_at(it, hit),
+        MOVE => {
+            point_at(it, hit);
+        }
         PRESS if it.key == 0 => {
             let hit = point_at(it, hit);
             press(hit);
@@ -34,8 +36,12 @@ fn act(it: &Event, hit: u32) {
         }
         KEY => keyboard::key(it.key, it.a),
         TYPE if it.key >= 32 && it.key != 127 => keyboard::character(it.key),
-        PASTE => caret::paste(load(D_FOCUS), it),
-        WHEEL => wheel(hit, it.b as i32),
+        PASTE if !menu::is_open() => caret::paste(load(D_FOCUS), it),
+        WHEEL if overlay::is_under_pointer() => {}
+        WHEEL if is_active(hit) && get(W_KIND, hit) == kinds::CANVAS => {
+            canvas::wheel(hit, it.b as i32 as f32 / load(D_SCALE) as f32);
+        }
+        WHEEL => scroll::wheel(hit, it.b as i32),
         TOUCH => touch::touch(it, hit),
         _ => {}
     }
@@ -67,17 +73,6 @@ pub fn pointer() -> (f32, f32) {
 /// An event's place in 256ths of a unit.
 pub fn in_units(place: u32) -> i32 {
     (place as i32 as i64 * 256 / load(D_SCALE) as i64) as i32
-}
-
-/// The wheel turned over a widget.
-fn wheel(hit: u32, down: i32) {
-    match hit {
-        _ if overlay::point(hit) => {}
-        _ if is_active(hit) && get(W_KIND, hit) == kinds::CANVAS => {
-            canvas::wheel(hit, down as f32 / load(D_SCALE) as f32)
-        }
-        _ => scroll::wheel(hit, down),
-    }
 }
 
 fn point_at(it: &Event, hit: u32) -> u32 {
@@ -229,35 +224,36 @@ fn slide(widget: u32) {
 
 /// Tells a widget's owner something at the end of the frame.
 pub fn tell(kind: u16, widget: u32, value: u32) {
-    tell_all(kind, 0, widget, value, 0);
+    tell_all(kind as u32, widget, value, 0);
 }
 
+/// Tells something with flags.
 pub fn tell_with(kind: u16, flags: u16, widget: u32, value: u32) {
-    tell_all(kind, flags, widget, value, 0);
+    tell_all(kind as u32 | (flags as u32) << 16, widget, value, 0);
 }
 
 /// Tells something of the same kind no second time in a row: a text that changed several times has changed.
 pub fn tell_once(kind: u16, widget: u32) {
     let last = MESSAGES + load(S_MESSAGES).saturating_sub(1) * MESSAGE_BYTES;
-    if load(S_MESSAGES) == 0 || load(last) & 0xFFFF != kind as u32 || load(last + 4) != widget {
+    if load(S_MESSAGES) == 0 || load(last) != kind as u32 || load(last + 4) != widget {
         tell(kind, widget, 0);
     }
 }
 
 /// Tells two values.
 pub fn tell_range(kind: u16, widget: u32, value: u32, to: u32) {
-    tell_all(kind, 0, widget, value, to);
+    tell_all(kind as u32, widget, value, to);
 }
 
-fn tell_all(kind: u16, flags: u16, widget: u32, value: u32, id: u32) {
+fn tell_all(kind_and_flags: u32, widget: u32, value: u32, to: u32) {
     let count = load(S_MESSAGES);
     if count < MAX_MESSAGES {
         let at = MESSAGES + count * MESSAGE_BYTES;
-        store(at, kind as u32 | (flags as u32) << 16);
+        store(at, kind_and_flags);
         store(at + 4, widget);
         store(at + 8, value);
         store(at + 12, get(W_OWNER, widget));
-        store(at + 16, id);
+        store(at + 16, to);
         store(S_MESSAGES, count + 1);
     }
 }

@@ -9,16 +9,14 @@ use gpu_run_kernel::team::Team;
 
 pub fn geometry(team: &Team) {
     list_parts(team);
-    // The overlays come last.
-    let widgets = load(S_PARTS);
-    let listed = widgets + overlay::LAYERS;
-    team.for_each(listed, |i| store(part(i) + 8, painted(i, widgets, 0)));
+    let listed = load(S_PARTS);
+    team.for_each(listed, |i| store(part(i) + 8, painted(i, 0)));
     let total = team.scan(listed, |i| load(part(i) + 8), |i, before| store(part(i) + 12, before));
     // Parts whose items would not fit are left out.
     team.for_each(listed, |i| {
         let before = load(part(i) + 12);
         if before + load(part(i) + 8) <= MAX_ITEMS {
-            painted(i, widgets, ITEMS + before * ITEM_BYTES);
+            painted(i, ITEMS + before * ITEM_BYTES);
         } else if before < MAX_ITEMS {
             (before..MAX_ITEMS).for_each(|item| store(ITEMS + item * ITEM_BYTES + TO, 0));
         }
@@ -60,8 +58,12 @@ fn part(i: u32) -> u32 {
     PARTS + i * PART_BYTES
 }
 
-/// Lists the parts of all widgets in the order of drawing. Widgets whose parts would not fit are left out.
+/// In place of a widget: the part is an overlay's.
+const OVERLAY: u32 = NONE - 1;
+
+/// Lists the parts of all widgets in the order of drawing, then the overlays. Widgets whose parts would not fit are left out.
 fn list_parts(team: &Team) {
+    const MOST: u32 = MAX_PARTS - overlay::LAYERS;
     let widgets = load(S_LISTED);
     team.for_each(widgets, |i| set(T_ITEM, i, parts(get(T_BY_ORDER, i))));
     let total = team.scan(
@@ -69,36 +71,38 @@ fn list_parts(team: &Team) {
         |i| get(T_ITEM, i),
         |i, before| {
             let count = get(T_ITEM, i);
-            (before..(before + count).min(MAX_PARTS)).for_each(|at| {
-                store(part(at), if before + count <= MAX_PARTS { get(T_BY_ORDER, i) } else { NONE });
+            (before..(before + count).min(MOST)).for_each(|at| {
+                store(part(at), if before + count <= MOST { get(T_BY_ORDER, i) } else { NONE });
                 store(part(at) + 4, at - before);
             });
         },
     );
     if team.leads() {
-        store(S_PARTS, total.min(MAX_PARTS));
+        let parts = total.min(MOST);
+        (0..overlay::LAYERS).for_each(|layer| {
+            store(part(parts + layer), OVERLAY);
+            store(part(parts + layer) + 4, layer);
+        });
+        store(S_PARTS, parts + overlay::LAYERS);
     }
     team.meet();
 }
 
-/// Makes the items of what is the `i`th in the order of drawing at an address, or counts them; returns how many there are. Behind
-/// the parts of widgets come the overlays.
-fn painted(i: u32, widgets: u32, at: u32) -> u32 {
-    let scale = load(D_SCALE) as f32 / 256.0;
-    if i >= widgets {
-        let clip = [0, 0, load(D_WIDTH) as i32, load(D_HEIGHT) as i32];
-        let mut brush = Brush { at, count: 0, clip, scale };
-        overlay::paint(i - widgets, &mut brush);
-        return brush.count;
-    }
+/// Makes a part's items at an address, or counts them; returns how many there are.
+fn painted(i: u32, at: u32) -> u32 {
     let (widget, part) = (load(part(i)), load(part(i) + 4));
     if widget == NONE {
         return 0;
     }
-    let (from, to) = (get(W_CLIP_FROM, widget), get(W_CLIP_TO, widget));
-    let clip = [from & 0xFFFF, from >> 16, to & 0xFFFF, to >> 16].map(|edge| edge as i32);
-    let mut brush = Brush { at, count: 0, clip, scale };
-    paint(widget, part, &mut brush);
+    let mut brush = Brush { at, count: 0, clip: [0; 4], scale: load(D_SCALE) as f32 / 256.0 };
+    if widget == OVERLAY {
+        brush.clip = [0, 0, load(D_WIDTH) as i32, load(D_HEIGHT) as i32];
+        overlay::paint(part, &mut brush);
+    } else {
+        let (from, to) = (get(W_CLIP_FROM, widget), get(W_CLIP_TO, widget));
+        brush.clip = [from & 0xFFFF, from >> 16, to & 0xFFFF, to >> 16].map(|edge| edge as i32);
+        paint(widget, part, &mut brush);
+    }
     brush.count
 }
 

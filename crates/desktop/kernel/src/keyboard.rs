@@ -56,8 +56,8 @@ fn is_canvas(widget: u32) -> bool {
 
 fn widget_key(widget: u32, key: u32, with: u32) {
     match (get(W_KIND, widget), key) {
+        (kinds::TABS, _) if !matches!(key, PAGE_UP | PAGE_DOWN) => tabs::key(widget, key),
         (kinds::FIELD, _) if !matches!(key, PAGE_UP | PAGE_DOWN) => field::key(widget, key, with),
-        (kinds::TABS, _) => tabs::key(widget, key),
         (kinds::AREA, _) => area::key(widget, key, with),
         (kinds::LIST | kinds::TABLE, _) if list::key(widget, key) => {}
         (_, PAGE_UP | PAGE_DOWN) => scroll::page(widget, key == PAGE_DOWN),

@@ -138,6 +138,11 @@ fn under_pointer(menu: u32) -> (bool, u32) {
     (true, found)
 }
 
+/// Whether a menu is open where the pointer is.
+pub fn is_under_pointer() -> bool {
+    shown() != NONE && under_pointer(shown()).0
+}
+
 fn mark(entry: u32) {
     if load(D_MENU_AT) != entry {
         store(D_MENU_AT, entry);

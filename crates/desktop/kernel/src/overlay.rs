@@ -54,3 +54,19 @@ pub fn key(key: u32) -> bool {
     tooltip::hide();
     menu::key(key) || bar::key(key)
 }
+
+/// Whether an overlay lies where the pointer is.
+pub fn is_under_pointer() -> bool {
+    menu::is_under_pointer() || bar::part_under_pointer() != NONE
+}
+
+/// Whether an overlay lies at a place in 256ths of a unit.
+pub fn is_at(x: i32, y: i32) -> bool {
+    let before = [load(D_POINTER_X), load(D_POINTER_Y)];
+    store(D_POINTER_X, x as u32);
+    store(D_POINTER_Y, y as u32);
+    let is_there = is_under_pointer();
+    store(D_POINTER_X, before[0]);
+    store(D_POINTER_Y, before[1]);
+    is_there
+}

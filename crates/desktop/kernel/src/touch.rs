@@ -22,7 +22,8 @@ pub fn touch(it: &Event, hit: u32) {
     if it.flags == DOWN && (load(D_FINGER) == 0 || load(D_FINGER) == it.key.wrapping_add(1)) {
         store(D_FINGER, it.key.wrapping_add(1));
         store(D_FINGER_DOES, WAITS);
-        store(D_FINGER_ON, hit);
+        // What lies above takes the finger: nothing beneath it is scrolled.
+        store(D_FINGER_ON, if overlay::is_at(x, y) { NONE } else { hit });
         [(D_FINGER_FROM_X, x), (D_FINGER_FROM_Y, y), (D_FINGER_X, x), (D_FINGER_Y, y)]
             .iter()
             .for_each(|(word, value)| store(*word, *value as u32));
@@ -53,8 +54,7 @@ fn moved(x: i32, y: i32, hit: u32) {
             let slides = on != NONE && get(W_KIND, on) == kinds::SLIDER && is_across;
             store(D_FINGER_DOES, NOTHING);
             let bar = on != NONE && at_beginning(|| scroll::bar_at(on)) != NONE;
-            let covered = at_beginning(|| overlay::point(on) as u32) != 0;
-            let scrolled = if bar || slides || covered { NONE } else { scroll::under_finger(on, distance) };
+            let scrolled = if bar || slides { NONE } else { scroll::under_finger(on, distance) };
             if scrolled != NONE {
                 store(D_FINGER_DOES, SCROLLS);
                 store(D_FINGER_ON, scrolled);
@@ -67,7 +67,9 @@ fn moved(x: i32, y: i32, hit: u32) {
         SCROLLS if on != NONE => {
             scroll::by(on, distance);
         }
-        DRAGS => _ = point(x, y, hit),
+        DRAGS => {
+            point(x, y, hit);
+        }
         // Until the finger has moved far enough, its place is that where it went down: nothing of the way is lost.
         WAITS => return,
         _ => {}

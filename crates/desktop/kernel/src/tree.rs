@@ -123,8 +123,7 @@ pub fn create(widget: u32, kind: u32, parent: u32, owner: u32) -> bool {
     if !allowed || get(W_DEPTH, parent) + 2 >= MAX_LEVELS || (kind == kinds::WINDOW) != (parent == 0) {
         return false;
     }
-    // The last places in the order of drawing are the overlays'.
-    if widget >= WIDGETS - overlay::LAYERS || !may_hold(get(W_KIND, parent), kind) {
+    if !may_hold(get(W_KIND, parent), kind) {
         return false;
     }
     reset(widget, kind);
@@ -143,7 +142,7 @@ pub fn create(widget: u32, kind: u32, parent: u32, owner: u32) -> bool {
 
 /// Whether widgets of a kind have others in them, with places of their own.
 pub fn holds_widgets(kind: u32) -> bool {
-    matches!(kind, kinds::DESKTOP | kinds::WINDOW | kinds::PANEL)
+    matches!(kind, kinds::DESKTOP | kinds::WINDOW | kinds::PANEL | kinds::SCROLL)
 }
 
 fn may_hold(parent: u32, kind: u32) -> bool {
@@ -294,16 +293,20 @@ pub fn change(widget: u32, property: u32, value: u32) -> bool {
             unmark(widget, F_DISABLED);
             mark(widget, if value != 0 { F_DISABLED } else { 0 });
         }
+        properties::FOCUS => {
+            store(D_FOCUS, if value != 0 { widget } else { NONE });
+            store(D_REVEAL, if value != 0 { widget } else { 0 });
+        }
         properties::SELECTED if list::is_list(widget) => {
             set(W_SELECTED, widget, value);
             store(D_REVEAL, widget);
         }
-        properties::SELECTED if get(W_KIND, widget) == kinds::TABS => tabs::set_selected(widget, value),
         properties::READ_ONLY if caret::has_caret(get(W_KIND, widget)) => {
             unmark(widget, F_READ_ONLY);
             mark(widget, if value != 0 { F_READ_ONLY } else { 0 });
         }
         properties::SCROLLED if scroll::scrolls(widget) && number >= 0.0 => set(W_SCROLL, widget, value),
+        properties::SELECTED if get(W_KIND, widget) == kinds::TABS => tabs::set_selected(widget, value),
         properties::OPEN if get(W_KIND, widget) == kinds::MENU => menu::set_open(widget, value != 0),
         properties::MINIMISED if get(W_KIND, widget) == kinds::WINDOW => match value {
             0 if bar::is_minimised(widget) => raise(widget),
@@ -318,10 +321,6 @@ pub fn change(widget: u32, property: u32, value: u32) -> bool {
             set(W_ICON, widget, value);
             mark(widget, F_MEASURE);
             touch(widget);
-        }
-        properties::FOCUS => {
-            store(D_FOCUS, if value != 0 { widget } else { NONE });
-            store(D_REVEAL, if value != 0 { widget } else { 0 });
         }
         _ => return false,
     }
@@ -345,13 +344,13 @@ pub fn write(widget: u32, begins: bool, count: u32, codes: [u32; 3]) -> bool {
         set(W_ANCHOR, widget, 0);
     }
     let pushed = text::push(widget, text::unpacked(count, codes));
-    match get(W_KIND, widget) {
+    if lines::has_lines(get(W_KIND, widget)) {
         // These are as large as they are told to be.
-        kind if lines::has_lines(kind) => store(D_CHANGED, 1),
-        kind => {
-            mark(widget, if kind == kinds::DESKTOP { 0 } else { F_MEASURE });
-            touch(widget);
-        }
+        store(D_CHANGED, 1);
+    } else {
+        // The desktop is as large as the frame.
+        mark(widget, if widget != 0 { F_MEASURE } else { 0 });
+        touch(widget);
     }
     pushed == count
 }

@@ -51,7 +51,7 @@ fn step(desk: &mut Desk, random: &mut Rng) {
             desk.post(Event { kind: e::POINT, flags, key: widget, a: value.to_bits(), ..Event::default() });
         }),
         32 => desk.set_word(widget, p::ICON, random.u32(..20)),
-        33..=38 => step_in_lines(desk, random, widget),
+        34..=39 => step_in_lines(desk, random, widget),
         _ => match random.u32(..3) {
             0 => desk.post(Event { kind: e::ACCENT, a: random.u32(..1 << 24), ..Event::default() }),
             1 => desk.post(Event { kind: e::KEY, key: keys::APPS, ..Event::default() }),

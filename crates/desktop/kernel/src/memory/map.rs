@@ -223,7 +223,7 @@ words! { FIELDS, FIELD_BYTES;
     W_OLD_Y
     W_OLD_W
     W_OLD_H
-    /// The chosen row or tab; [`NONE`]: none.
+    /// The chosen tab or row; [`NONE`]: none.
     W_SELECTED
     /// A button's icon.
     W_ICON
@@ -330,13 +330,12 @@ pub const COPIED_TEXT: u32 = BEGINNINGS + (MAX_TEXT + 1) * 4;
 /// The columns of each table: their greatest widths in units of the font, and [`NOT_NUMBERS`].
 pub const MAX_COLUMNS: u32 = 16;
 pub const COLUMNS: u32 = COPIED_TEXT + (MAX_TEXT + 1) * 4;
-/// Parts of widgets to paint, in the order of drawing: the widget, the part, its number of items, and the items before it. Behind
-/// them there is room for the overlays.
+/// Parts of widgets to paint, in the order of drawing: the widget, the part, its number of items, and the items before it.
 pub const MAX_PARTS: u32 = 1 << 17;
 pub const PARTS: u32 = COLUMNS + WIDGETS * MAX_COLUMNS * 4;
 pub const PART_BYTES: u32 = 16;
 /// The font's outlines as lines: x0, y0, x1, y1.
-pub const LINES: u32 = PARTS + (MAX_PARTS + 16) * PART_BYTES;
+pub const LINES: u32 = PARTS + MAX_PARTS * PART_BYTES;
 pub const MAX_LINES: u32 = 1 << 14;
 const SCRATCH_FIELDS: u32 = LINES + MAX_LINES * 16;
 words! { SCRATCH_FIELDS, FIELD_BYTES;
