@@ -34,6 +34,8 @@ pub enum Error {
     Restless,
     #[error("line {line}: there are no apps here; `gpu-run desktop` has them")]
     NoApps { line: usize },
+    #[error("line {line}: no widget has the text {text:?} after 30 seconds")]
+    Unexpected { line: usize, text: String },
 }
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -159,6 +161,12 @@ impl Desktop {
         Ok(self.machine.read(at, length)?)
     }
 
+    /// Returns so many words of the desktop's memory.
+    pub(crate) fn words(&self, at: u32, count: u32) -> Result<Vec<u32>> {
+        let bytes = self.read(at, count * 4)?;
+        Ok(bytes.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect())
+    }
+
     /// Returns a widget's text; an empty one if there is no such widget.
     pub fn text(&self, widget: u32) -> Result<String> {
         if widget >= map::WIDGETS || self.word(map::W_KIND + widget * 4)? == 0 {
@@ -181,9 +189,8 @@ impl Desktop {
     /// Returns what was copied last.
     pub fn copied(&self) -> Result<String> {
         let length = self.word(map::S_COPIED)?.min(map::MAX_TEXT);
-        let bytes = self.read(map::COPIED_TEXT, length * 4)?;
-        let (codes, _) = bytes.as_chunks::<4>();
-        Ok(codes.iter().map(|code| char::from_u32(u32::from_le_bytes(*code)).unwrap_or('\u{FFFD}')).collect())
+        let codes = self.words(map::COPIED_TEXT, length)?;
+        Ok(codes.into_iter().map(|code| char::from_u32(code).unwrap_or('\u{FFFD}')).collect())
     }
 
     /// Returns what the desktop shows.

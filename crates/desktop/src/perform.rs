@@ -2,7 +2,7 @@
 
 use crate::apps::Apps;
 use crate::desktop::{Desktop, Error, Result};
-use crate::script::{Script, Step};
+use crate::script::{Place, Script, Step};
 use crate::{Owners, event, map};
 use gpu_run_machine::Event;
 use std::thread;
@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 const TITLE_HANDLE: f32 = 18.0;
 /// The most frames in which everything that moves has to come to rest.
 const MAX_SETTLE: u32 = 10_000;
+/// How long a script waits for a text.
+const EXPECT_FOR: Duration = Duration::from_secs(30);
 /// How often a frame is done while a script waits.
 const PERIOD: Duration = Duration::from_millis(8);
 
@@ -86,17 +88,13 @@ impl Performer<'_> {
                     Some(apps) => apps.start(name, args),
                     None => return Err(Error::NoApps { line: *line }),
                 },
-                Step::Click { x, y } => {
-                    for kind in [event::MOVE, event::PRESS, event::RELEASE] {
-                        events.push(self.desktop.pointer(kind, *x, *y)?);
-                    }
-                }
-                Step::Pointer { kind, widget, name } => {
-                    let (x, y) = self.handle(*widget, name, *line)?;
+                Step::Expect(text) => self.expect(text, *line)?,
+                Step::Pointer { kind, at } => {
+                    let (x, y) = self.handle(at, *line)?;
                     events.push(self.desktop.pointer(*kind, x, y)?);
                 }
-                Step::Drag { widget, name, by, frames } => {
-                    let from = self.handle(*widget, name, *line)?;
+                Step::Drag { at, by, frames } => {
+                    let from = self.handle(at, *line)?;
                     self.drag(from, *by, *frames)?;
                 }
             }
@@ -107,13 +105,17 @@ impl Performer<'_> {
     }
 
     /// Where the pointer takes hold of a widget: a window at its title, everything else in the middle.
-    fn handle(&self, widget: u32, name: &str, line: usize) -> Result<(f32, f32)> {
-        let middle = self.desktop.middle(widget)?;
-        let (x, y) = middle.ok_or_else(|| Error::Invisible { line, name: name.to_owned() })?;
-        if self.desktop.word(map::W_KIND + widget * 4)? != event::kinds::WINDOW {
+    fn handle(&self, at: &Place, line: usize) -> Result<(f32, f32)> {
+        let (number, name) = match at {
+            Place::At(x, y) => return Ok((*x, *y)),
+            Place::Widget { number, name } => (*number, name),
+        };
+        let middle = self.desktop.middle(number)?;
+        let (x, y) = middle.ok_or_else(|| Error::Invisible { line, name: name.clone() })?;
+        if self.desktop.word(map::W_KIND + number * 4)? != event::kinds::WINDOW {
             return Ok((x, y));
         }
-        let top = f32::from_bits(self.desktop.word(map::W_AT_Y + widget * 4)?);
+        let top = f32::from_bits(self.desktop.word(map::W_AT_Y + number * 4)?);
         Ok((x, top + TITLE_HANDLE))
     }
 
@@ -138,6 +140,24 @@ impl Performer<'_> {
             thread::sleep(PERIOD);
         }
         Ok(())
+    }
+
+    /// Does frames until a widget has this text somewhere in its own.
+    fn expect(&mut self, text: &str, line: usize) -> Result<()> {
+        let began = Instant::now();
+        loop {
+            // Few reads: on a GPU, each takes its time.
+            let lengths = self.desktop.words(map::W_TEXT_LENGTH, self.desktop.word(map::D_USED)?)?;
+            for (widget, length) in (0..).zip(lengths) {
+                if length as usize >= text.chars().count() && self.desktop.text(widget)?.contains(text) {
+                    return Ok(());
+                }
+            }
+            if began.elapsed() > EXPECT_FOR {
+                return Err(Error::Unexpected { line, text: text.to_owned() });
+            }
+            self.wait(PERIOD)?;
+        }
     }
 
     fn check(&self, line: usize) -> Result<()> {

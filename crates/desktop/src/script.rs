@@ -26,24 +26,28 @@ pub(crate) enum Step {
         name: String,
         args: Vec<String>,
     },
-    /// A click at a place in units.
-    Click {
-        x: f32,
-        y: f32,
-    },
-    /// The pointer, in the middle of a widget.
+    /// Frames until a widget has this text.
+    Expect(String),
+    /// The pointer, at a place.
     Pointer {
         kind: u16,
-        widget: u32,
-        name: String,
+        at: Place,
     },
-    /// The pointer takes hold of a widget, of a window at its title, and moves by so much in so many frames.
+    /// The pointer takes hold of what is at a place, and moves by so much in so many frames.
     Drag {
-        widget: u32,
-        name: String,
+        at: Place,
         by: (f32, f32),
         frames: u32,
     },
+}
+
+/// Where the pointer goes.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Place {
+    /// To the middle of a widget, to the title of a window.
+    Widget { number: u32, name: String },
+    /// In units.
+    At(f32, f32),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -140,22 +144,18 @@ impl Reader {
                 let a = find(&THEMES, theme).ok_or_else(|| unknown("theme", theme, &THEMES))?;
                 self.event(Event { kind: event::THEME, a, ..Event::default() })
             }
-            ["hover", name] => self.pointer(event::MOVE, name),
-            ["press", name] => self.pointer(event::PRESS, name),
+            ["hover", at @ ..] => self.pointer(event::MOVE, at),
+            ["press", at @ ..] => self.pointer(event::PRESS, at),
             ["release"] => self.event(Event { kind: event::RELEASE, ..Event::default() }),
-            ["click", x, y] => {
-                let (x, y) = (number(x)?, number(y)?);
-                self.step(Step::Click { x, y })
+            ["click", at @ ..] => {
+                self.pointer(event::MOVE, at)?;
+                self.pointer(event::PRESS, at)?;
+                self.pointer(event::RELEASE, at)
             }
-            ["click", name] => {
-                self.pointer(event::MOVE, name)?;
-                self.pointer(event::PRESS, name)?;
-                self.pointer(event::RELEASE, name)
-            }
-            ["drag", name, x, y, "over", frames] => {
-                let (widget, by) = (self.named(name)?.number, (number(x)?, number(y)?));
+            ["drag", at @ .., x, y, "over", frames] => {
+                let (at, by) = (self.place(at)?, (number(x)?, number(y)?));
                 let frames = count(frames)?;
-                self.step(Step::Drag { widget, name: (*name).to_owned(), by, frames })
+                self.step(Step::Drag { at, by, frames })
             }
             ["key", key, with @ ..] => {
                 let key = find(&KEYS, key).ok_or_else(|| unknown("key", key, &KEYS))?;
@@ -177,6 +177,7 @@ impl Reader {
                 let time = Duration::from_millis(count(milliseconds)?.into());
                 self.step(Step::Wait(time))
             }
+            ["expect", text] if text.starts_with('"') => self.step(Step::Expect(text[1..].to_owned())),
             ["start", name, args @ ..] => {
                 let plain = |word: &&str| word.trim_start_matches('"').to_owned();
                 self.step(Step::Start { name: plain(name), args: args.iter().map(plain).collect() })
@@ -194,9 +195,18 @@ impl Reader {
         self.step(Step::Event(event))
     }
 
-    fn pointer(&mut self, kind: u16, name: &str) -> Result<(), String> {
-        let widget = self.named(name)?.number;
-        self.step(Step::Pointer { kind, widget, name: name.to_owned() })
+    fn pointer(&mut self, kind: u16, at: &[&str]) -> Result<(), String> {
+        let at = self.place(at)?;
+        self.step(Step::Pointer { kind, at })
+    }
+
+    /// A widget's name, or two numbers.
+    fn place(&self, words: &[&str]) -> Result<Place, String> {
+        match words {
+            [name] => Ok(Place::Widget { number: self.named(name)?.number, name: (*name).to_owned() }),
+            [x, y] => Ok(Place::At(number(x)?, number(y)?)),
+            _ => Err("the pointer goes to a widget, or to a place: two numbers".to_owned()),
+        }
     }
 
     fn named(&self, name: &str) -> Result<Named, String> {

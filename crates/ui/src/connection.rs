@@ -31,13 +31,17 @@ impl Connection {
         // SAFETY: who sets the variable gives the program this descriptor, and nothing else in the program has it.
         #[expect(unsafe_code)]
         let stream = unsafe { File::from_raw_fd(descriptor) };
-        Ok(Self {
+        Ok(Self::over(stream))
+    }
+
+    pub(crate) fn over(stream: File) -> Self {
+        Self {
             stream,
             out: RefCell::default(),
             later: RefCell::default(),
             failed: RefCell::default(),
             next_widget: Cell::new(1),
-        })
+        }
     }
 
     pub(crate) fn new_widget(&self) -> u32 {

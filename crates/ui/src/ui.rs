@@ -6,6 +6,7 @@ use crate::happens::Event;
 use crate::widget::Widget;
 use crate::wire::{self, Record};
 use std::io;
+use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -17,6 +18,11 @@ impl Ui {
     /// Connects to the desktop that has started this program. An error says that there is none.
     pub fn connect() -> io::Result<Self> {
         Ok(Self(Rc::new(Connection::open()?)))
+    }
+
+    /// Speaks to a desktop over a stream that the program has otherwise.
+    pub fn over(stream: OwnedFd) -> Self {
+        Self(Rc::new(Connection::over(stream.into())))
     }
 
     /// Opens a window.
