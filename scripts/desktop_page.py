@@ -37,6 +37,7 @@ environment = dict(os.environ, GPU_RUN_CACHE=str(folder / "cache"))
 playwright = sync_playwright().start()
 browser = playwright.chromium.launch(executable_path=os.environ["CHROMIUM"], args=OPTIONS)
 problems = []
+desktops = []
 
 
 class Desktop:
@@ -45,7 +46,9 @@ class Desktop:
     def __init__(self, listen="127.0.0.1:0"):
         command = [GPU_RUN, "desktop", "--device", "cpu", "--script", str(folder / "settings"), "--size", f"{WIDTH}x{HEIGHT}",
                    "--listen", listen]
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
+        # Nothing of this script's stays open in it: who waits for its output must not wait for a desktop that a failure left.
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment)
+        desktops.append(self.process)
         said = self.process.stderr.readline()
         self.url = re.search(r"http://\S+", said).group(0) if "http://" in said else sys.exit(said + self.process.stderr.read())
         self.host, self.query = re.fullmatch(r"http://([^/]*)/(.*)", self.url).groups()
@@ -61,8 +64,9 @@ class Desktop:
         return connection.getresponse().status
 
 
-def open_page(desktop, width=WIDTH, height=HEIGHT, ratio=1, query=""):
-    page = browser.new_context(viewport={"width": width, "height": height}, device_scale_factor=ratio, has_touch=True).new_page()
+def open_page(desktop, width=WIDTH, height=HEIGHT, ratio=1, query="", touch=False):
+    viewport = {"width": width, "height": height}
+    page = browser.new_context(viewport=viewport, device_scale_factor=ratio, has_touch=touch).new_page()
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.goto(desktop.url + query)
     until(lambda: size(page) == (round(width * ratio), round(height * ratio)), "the page has its size")
@@ -178,7 +182,7 @@ def shows_the_script_and_takes_mouse_and_keyboard():
 
 def sends_wheel_touch_clipboard_and_what_input_methods_compose():
     desktop = Desktop()
-    page = open_page(desktop)
+    page = open_page(desktop, touch=True)
     page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=f"http://{desktop.host}")
     page.evaluate("""() => {
         globalThis.messages = [];
@@ -217,7 +221,7 @@ def sends_wheel_touch_clipboard_and_what_input_methods_compose():
     page.evaluate("copied('Copied')")
     until(lambda: page.evaluate("navigator.clipboard.readText()") == "Copied", "what was copied")
     # Where the clipboard may not be written, as where the connection is not safe.
-    page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined }); copied('Again')")
+    page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined, configurable: true }); copied('Again')")
     page.evaluate("delete navigator.clipboard")
     until(lambda: page.evaluate("navigator.clipboard.readText()") == "Again", "what was copied in the other way")
     desktop.end()
@@ -317,6 +321,8 @@ for test in (shows_the_script_and_takes_mouse_and_keyboard, sends_wheel_touch_cl
         failed += 1
         problems.clear()
         print(f"{test.__name__} FAILED: {error}", flush=True)
+    for process in desktops:
+        process.kill()
 browser.close()
 playwright.stop()
 sys.exit(failed != 0)
