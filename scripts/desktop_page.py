@@ -5,6 +5,7 @@ import http.client
 import os
 import re
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -36,6 +37,7 @@ environment = dict(os.environ, GPU_RUN_CACHE=str(folder / "cache"))
 playwright = sync_playwright().start()
 browser = playwright.chromium.launch(executable_path=os.environ["CHROMIUM"], args=OPTIONS)
 problems = []
+desktops = []
 
 
 class Desktop:
@@ -44,7 +46,9 @@ class Desktop:
     def __init__(self, listen="127.0.0.1:0"):
         command = [GPU_RUN, "desktop", "--device", "cpu", "--script", str(folder / "settings"), "--size", f"{WIDTH}x{HEIGHT}",
                    "--listen", listen]
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
+        # Nothing of this script's stays open in it: who waits for its output must not wait for a desktop that a failure left.
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment)
+        desktops.append(self.process)
         said = self.process.stderr.readline()
         self.url = re.search(r"http://\S+", said).group(0) if "http://" in said else sys.exit(said + self.process.stderr.read())
         self.host, self.query = re.fullmatch(r"http://([^/]*)/(.*)", self.url).groups()
@@ -60,8 +64,9 @@ class Desktop:
         return connection.getresponse().status
 
 
-def open_page(desktop, width=WIDTH, height=HEIGHT, ratio=1, query=""):
-    page = browser.new_context(viewport={"width": width, "height": height}, device_scale_factor=ratio).new_page()
+def open_page(desktop, width=WIDTH, height=HEIGHT, ratio=1, query="", touch=False):
+    viewport = {"width": width, "height": height}
+    page = browser.new_context(viewport=viewport, device_scale_factor=ratio, has_touch=touch).new_page()
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.goto(desktop.url + query)
     until(lambda: size(page) == (round(width * ratio), round(height * ratio)), "the page has its size")
@@ -175,6 +180,53 @@ def shows_the_script_and_takes_mouse_and_keyboard():
     assert desktop.end() == 143
 
 
+def sends_wheel_touch_clipboard_and_what_input_methods_compose():
+    desktop = Desktop()
+    page = open_page(desktop, touch=True)
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=f"http://{desktop.host}")
+    page.evaluate("""() => {
+        globalThis.messages = [];
+        const send = WebSocket.prototype.send;
+        WebSocket.prototype.send = function (bytes) {
+            messages.push([...new Uint8Array(bytes)]);
+            send.call(this, bytes);
+        };
+    }""")
+
+    def events():
+        """The events that were sent: kind, flags, key, a, b."""
+        said = [bytes(message) for message in page.evaluate("messages") if message[0] == 2]
+        return [event for message in said for event in struct.iter_unpack("<HHIII", message[5:])]
+
+    page.mouse.move(200, 300)
+    page.mouse.wheel(0, 120)
+    until(lambda: (51, 0, 0, 0, 120 * 256) in events(), "the wheel")
+    page.touchscreen.tap(100, 50)
+    until(lambda: [event[1] for event in events() if event[0] == 54] == [0, 2], "a finger goes down and up")
+    assert [event[3:] for event in events() if event[0] == 54][0] == (100 * 256, 50 * 256)
+    page.mouse.click(281, 332)
+    page.keyboard.press("Control+c")
+    page.keyboard.press("Control+Space")
+    page.keyboard.press("Shift+PageDown")
+    keys = [event[2:4] for event in events() if event[0] == 52]
+    assert keys == [(15, 0), (19, 0), (18, 1)], keys
+    page.evaluate("""() => {
+        text.dispatchEvent(new CompositionEvent("compositionstart"));
+        text.dispatchEvent(new CompositionEvent("compositionend", { data: "か" }));
+    }""")
+    assert events()[-1][:3] == (53, 0, ord("か")), events()[-1]
+    page.evaluate("navigator.clipboard.writeText('Paste\\né')")
+    page.keyboard.press("Control+v")
+    until(lambda: list(b"\x03" + "Paste\né".encode()) in page.evaluate("messages"), "what was pasted")
+    page.evaluate("copied('Copied')")
+    until(lambda: page.evaluate("navigator.clipboard.readText()") == "Copied", "what was copied")
+    # Where the clipboard may not be written, as where the connection is not safe.
+    page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined, configurable: true }); copied('Again')")
+    page.evaluate("delete navigator.clipboard")
+    until(lambda: page.evaluate("navigator.clipboard.readText()") == "Again", "what was copied in the other way")
+    desktop.end()
+
+
 def is_crisp_at_every_pixel_ratio():
     desktop = Desktop()
     for ratio in (1.5, 2):
@@ -259,8 +311,8 @@ def measures_latency():
 
 (folder / "settings").write_text(SETTINGS)
 failed = 0
-for test in (shows_the_script_and_takes_mouse_and_keyboard, is_crisp_at_every_pixel_ratio, comes_back_when_the_server_does,
-             refuses_others, needs_the_token_where_others_can_connect, measures_latency):
+for test in (shows_the_script_and_takes_mouse_and_keyboard, sends_wheel_touch_clipboard_and_what_input_methods_compose, is_crisp_at_every_pixel_ratio,
+             comes_back_when_the_server_does, refuses_others, needs_the_token_where_others_can_connect, measures_latency):
     try:
         test()
         assert not problems, problems
@@ -269,6 +321,8 @@ for test in (shows_the_script_and_takes_mouse_and_keyboard, is_crisp_at_every_pi
         failed += 1
         problems.clear()
         print(f"{test.__name__} FAILED: {error}", flush=True)
+    for process in desktops:
+        process.kill()
 browser.close()
 playwright.stop()
 sys.exit(failed != 0)

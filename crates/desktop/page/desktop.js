@@ -232,6 +232,12 @@ function touch(event) {
 }
 
 ["pointerdown", "pointermove", "pointerup", "pointercancel"].forEach((type) => canvas.addEventListener(type, pointer));
+// Nothing is under a pointer that has left.
+canvas.addEventListener("pointerleave", (event) => {
+  if (event.pointerType === "touch" || buttons !== 0) return;
+  moves.set("pointer", [MOVE, 0, 0, -256, -256]);
+  soon();
+});
 canvas.addEventListener("contextmenu", (event) => event.preventDefault());
 // Otherwise the middle button begins to scroll, and the press takes the focus from the text.
 canvas.addEventListener("mousedown", (event) => event.preventDefault());

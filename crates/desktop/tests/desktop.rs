@@ -4,6 +4,7 @@
 use gpu_run_cache::{Cache, Options as CacheOptions};
 use gpu_run_compiler::Compiler;
 use gpu_run_desktop::event::{self as e, properties as p};
+use gpu_run_desktop::live::{Handle, Live, Owners};
 use gpu_run_desktop::{Desktop, KERNEL, Options, Script, map};
 use gpu_run_device::Device;
 use gpu_run_machine::{Checkpoint, Event, GridSize, Kernel, Log, Machine, Recorder, Start};
@@ -67,6 +68,50 @@ fn a_script_clicks_and_owners_are_told() {
     let hidden = Script::parse("window v hidden=yes\nclick v").unwrap();
     let error = boot(Start::Empty, 1, 32).run(&hidden).unwrap_err();
     assert_eq!(error.to_string(), "line 2: v does not show, so the pointer cannot go there");
+}
+
+/// Texts of few blocks are read block by block, longer ones all at once.
+#[test]
+fn texts_are_read_from_the_state() {
+    let (short, long) = ("A short one: é", "A text of many blocks, again and again. ".repeat(20));
+    let script = format!("window w \"W\"\nlabel a in w \"{short}\"\nlabel b in w \"{long}\"\nlabel c in w");
+    let mut desktop = boot(Start::Empty, 1, 32);
+    desktop.run(&Script::parse(&script).unwrap()).unwrap();
+    let texts: Vec<String> = [1, 2, 3, 4, 5, u32::MAX].map(|widget| desktop.text(widget).unwrap()).into();
+    assert_eq!(texts, ["W", short, &long, "", "", ""]);
+}
+
+/// Posts a click, is told, and then asks the desktop to end.
+struct Clicks(Handle, Vec<(u16, u32)>);
+
+impl Owners for Clicks {
+    fn told(&mut self, told: &[Event], desktop: &Desktop) {
+        self.1.extend(told.iter().map(|event| (event.kind, event.key)));
+        assert_eq!(desktop.text(2).unwrap(), "Changed");
+        let handle = self.0.clone();
+        std::thread::spawn(move || handle.stop());
+    }
+}
+
+#[test]
+fn a_live_desktop_takes_posts_and_tells_owners() {
+    let mut desktop = boot(Start::Empty, 1, 32);
+    desktop.run(&Script::parse("window w left=10 top=10\nbutton b in w \"Old\"").unwrap()).unwrap();
+    let (x, y) = desktop.middle(2).unwrap().unwrap();
+    let at = |kind| Event { kind, a: (x * 256.0) as u32, b: (y * 256.0) as u32, ..Event::default() };
+    let live = Live::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let handle = live.handle();
+    // What the machine or the desktop refuses does no harm.
+    let refused = [1, 15, e::CREATE, e::SET, 999].map(|kind| Event { kind, key: 70_000, ..Event::default() });
+    assert!(handle.post(refused.to_vec()));
+    let word = |from: &str| from.chars().rev().fold(0, |word, c| word << 16 | c as u32);
+    let text = Event { kind: e::TEXT, flags: 6 | e::TEXT_BEGINS, key: 2, a: word("Ch"), b: word("an"), ..at(0) };
+    let more = Event { kind: e::TEXT, flags: 1, key: 2, a: word("d"), ..Event::default() };
+    handle.post(vec![Event { id: word("ge"), ..text }, more, at(e::MOVE), at(e::PRESS), at(e::RELEASE)]);
+    let mut owners = Clicks(handle.clone(), Vec::new());
+    live.run(&mut desktop, &mut owners, 60).unwrap();
+    assert_eq!(owners.1, [(e::CLICKED, 2)]);
+    assert!(!handle.post(Vec::new()), "the desktop has ended");
 }
 
 #[test]

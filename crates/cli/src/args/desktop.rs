@@ -10,8 +10,7 @@ use std::path::PathBuf;
 
 const DESKTOP_EXPLAINED: &str = "\
 The desktop is a windowing system that lives in the device's memory: widgets, layout, input and pixels, one frame a tick of the resident machine. Open the address that this \
-command prints in a browser: mouse, keyboard, touch and clipboard work, and the desktop takes the size of the browser's window. Several browsers can watch the same desktop. \
-While nothing happens, it takes no time of a core.
+command prints in a browser: mouse, keyboard, touch and clipboard work, and the desktop takes the size of the browser's window. Several browsers can watch the same desktop.
 
 --script says what happens first, one command or event a line (docs/desktop.md). With --png, there is no browser: the picture shows what the script left when nothing moves any \
 more, and the same script gives the same picture on every device.

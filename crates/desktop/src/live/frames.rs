@@ -85,7 +85,10 @@ impl<'a> Frames<'a> {
             if self.due().is_some_and(|due| due.is_zero()) {
                 self.frame()?;
             }
-            self.viewers.send(&self.screen).map_err(Error::Packing)?;
+            let packing = Instant::now();
+            if self.viewers.send(&self.screen).map_err(Error::Packing)? {
+                tracing::debug!("packing it took {:?}", packing.elapsed());
+            }
         }
         Ok(())
     }
@@ -181,7 +184,13 @@ impl<'a> Frames<'a> {
             self.ask(&mut now);
         }
         self.desktop.tick(&now)?;
+        let ticked = self.last.elapsed();
         let drawn = self.screen.update(self.desktop)?;
+        tracing::debug!(
+            "a frame with {} events took {ticked:?}, reading it {:?}",
+            now.len(),
+            self.last.elapsed() - ticked
+        );
         self.viewers.show(&self.screen, drawn.as_ref());
         let told = self.desktop.told();
         for event in &told {

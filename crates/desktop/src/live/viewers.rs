@@ -104,8 +104,8 @@ impl Viewers {
         }
     }
 
-    /// Sends each viewer what it has not seen, unless it has enough under way.
-    pub(crate) fn send(&mut self, screen: &Screen) -> std::io::Result<()> {
+    /// Sends each viewer what it has not seen, unless it has enough under way. Returns whether there was something to send.
+    pub(crate) fn send(&mut self, screen: &Screen) -> std::io::Result<bool> {
         // Viewers that keep up have the same tiles to see: these are packed once.
         let mut packed: Option<(Tiles, Vec<u8>)> = None;
         for viewer in self.0.values_mut() {
@@ -123,7 +123,7 @@ impl Viewers {
                 viewer.unseen.clear();
             }
         }
-        Ok(())
+        Ok(packed.is_some())
     }
 
     /// Sends text for the clipboard; a viewer that is too far behind does not get it.
