@@ -187,6 +187,15 @@ fn build(work: &Path, lock: &File, rust: &Rust, target: Target, panic: Panic, te
     cargo.args(["build", "--release", "-Zbuild-std=std,panic_abort,panic_unwind,proc_macro,test", "--target"]);
     cargo.arg(target.name()).arg("--target-dir").arg(&built).args(["--color", "never"]).current_dir(&empty);
     PROFILE.iter().for_each(|setting| _ = cargo.arg("--config").arg(format!("profile.release.{setting}")));
+    // A distribution's sources come with the crates that std is made with: no network is needed.
+    let vendor = library.join("vendor");
+    if vendor.is_dir() {
+        // Texts of Rust are those of TOML, for paths.
+        for setting in ["crates-io.replace-with=\"vendor\"".to_owned(), format!("vendor.directory={vendor:?}")] {
+            cargo.arg("--config").arg(format!("source.{setting}"));
+        }
+        cargo.arg("--offline");
+    }
     // What the user asks for is asked of the program, not of std.
     env::vars_os().filter(|(name, _)| is_a_programs(name)).for_each(|(name, _)| _ = cargo.env_remove(name));
     // A stable compiler builds its own std with features that it allows nobody else.

@@ -105,6 +105,12 @@ impl Settings {
             || self.conditional().iter().any(|entry| !entry["runner"].is_null())
     }
 
+    /// Whether the user chose a linker.
+    pub(crate) fn has_linker(&self) -> bool {
+        self.get(&format!("target.{}.linker", self.target)).is_some()
+            || self.conditional().iter().any(|entry| !entry["linker"].is_null())
+    }
+
     /// Returns the rustc that cargo uses.
     pub(crate) fn rustc(&self) -> PathBuf {
         if env::var_os("RUSTC").is_none()

@@ -27,6 +27,7 @@ pub(crate) fn compile_file(file: &Path, cache: &CacheArgs) -> Result<Vec<u8>> {
     if let Some(sysroot) = sysroot_for(file, &flags, rustc().into(), cache)? {
         flags.push(sysroot_flag(&sysroot)?);
     }
+    flags.extend(other_linker(&flags, &rustc().into(), || false));
     let folder = tempfile::tempdir().context("cannot create a temporary folder")?;
     let output = folder.path().join("program.wasm");
     let mut rustc = Command::new(rustc());
@@ -60,8 +61,12 @@ pub(crate) fn build_package(folder: &Path, bin: Option<&str>, cache: &CacheArgs)
     cargo.stdin(Stdio::null()).stdout(Stdio::piped());
     let settings = Settings::of(TARGET, &[]);
     let mut flags = settings.flags(Flags::Rustc);
+    let given = flags.len();
     if let Some(sysroot) = sysroot_for(folder, &flags, settings.rustc(), cache)? {
         flags.push(sysroot_flag(&sysroot)?);
+    }
+    flags.extend(other_linker(&flags, &settings.rustc(), || settings.has_linker()));
+    if flags.len() > given {
         let (variable, value) = Flags::Rustc.encoded(&flags);
         cargo.env(variable, value);
     }
@@ -89,6 +94,7 @@ pub(crate) fn cargo_with(
 ) -> Result<Command> {
     let mut cargo = Command::new(cargo());
     cargo.args([command, "--target", target]);
+    let linker = other_linker(&settings.flags(Flags::Rustc), &settings.rustc(), || settings.has_linker());
     let mut pass = |kind: Flags| {
         let mut flags = settings.flags(kind);
         match named_sysroot(&flags) {
@@ -103,6 +109,7 @@ pub(crate) fn cargo_with(
             }
         }
         flags.extend(sysroot.panic().flags().iter().map(|flag| (*flag).to_owned()));
+        flags.extend(linker.clone());
         let (variable, value) = kind.encoded(&flags);
         cargo.env(variable, value);
         Ok(())
@@ -129,6 +136,21 @@ pub(crate) fn become_cargo(mut cargo: Command) -> anyhow::Error {
 fn own_program() -> String {
     let own = env::current_exe().ok().and_then(|path| path.into_os_string().into_string().ok());
     own.unwrap_or_else(|| "gpu-run".into())
+}
+
+/// Returns the flag for another linker, where rustc's own for WebAssembly is missing and nobody chose one: distributions have `wasm-ld`
+/// of LLVM instead, and not every rustc of theirs knows that.
+fn other_linker(flags: &[String], rustc: &PathBuf, is_chosen: impl Fn() -> bool) -> Option<String> {
+    const OTHER: &str = "wasm-ld";
+    let paths = env::var_os("PATH").unwrap_or_default();
+    let is_program = |name: &str| env::split_paths(&paths).any(|folder| folder.join(name).is_file());
+    if !is_program(OTHER) || is_program("rust-lld") || flags.iter().any(|flag| flag.contains("linker=")) {
+        return None;
+    }
+    let output = Command::new(rustc).args(["--print", "sysroot"]).stderr(Stdio::null()).output().ok()?;
+    let hosts = Path::new(String::from_utf8_lossy(&output.stdout).trim()).join("lib/rustlib");
+    let has_own = hosts.read_dir().ok()?.flatten().any(|host| host.path().join("bin/rust-lld").is_file());
+    (!has_own && !is_chosen()).then(|| format!("-Clinker={OTHER}"))
 }
 
 /// Returns the flag that names a sysroot.
