@@ -36,7 +36,8 @@ pub(crate) struct Prepared {
 /// Compiles the apps that come with the desktop, and the user's. On a GPU, this must come before the desktop runs.
 pub(crate) fn prepare(args: &AppArgs, cache: &CacheArgs, device: &Arc<dyn Device>) -> Result<Prepared> {
     let shipped = Arc::new(APPS.to_vec());
-    let source = |name: &str| Source { argv0: name.to_owned(), name: "the desktop's apps".into(), wasm: shipped.clone() };
+    let source =
+        |name: &str| Source { argv0: name.to_owned(), name: "the desktop's apps".into(), wasm: shipped.clone() };
     let mut apps: Vec<(String, Source)> = APP_NAMES.iter().map(|name| ((*name).to_owned(), source(name))).collect();
     let mut own = Vec::new();
     for file in &args.files {
@@ -89,11 +90,8 @@ impl Starter for Beside {
         let mut builder = self.builder.clone();
         builder.arg(name).and_then(|builder| builder.args(args)).map_err(said)?;
         builder.env(VARIABLE, self.descriptor.to_string()).map_err(said)?.preopen_socket(stream).map_err(said)?;
-        let stdio = Stdio {
-            stdin: Box::new(Null),
-            stdout: Box::new(inherit::stdout()),
-            stderr: Box::new(inherit::stderr()),
-        };
+        let stdio =
+            Stdio { stdin: Box::new(Null), stdout: Box::new(inherit::stdout()), stderr: Box::new(inherit::stderr()) };
         match self.processes.start(name, builder.build(stdio)) {
             Ok(child) => Ok(Box::new(Started(child))),
             Err(errno) => Err(format!("{errno:?}")),

@@ -141,7 +141,8 @@ fn what_is_wrong_with_apps_is_said() {
     let ran = desktop(&place, "", "start Nothing\nframes 1\n");
     ran.says(&["`Nothing`, which is none of the desktop's apps"]);
     // A program without windows, and one that traps, end; the desktop stays.
-    let traps = wat::parse_str("(module (memory (export \"memory\") 1) (func (export \"_start\") unreachable))").unwrap();
+    let traps =
+        wat::parse_str("(module (memory (export \"memory\") 1) (func (export \"_start\") unreachable))").unwrap();
     let place = place.with("traps.wasm", traps);
     let ran = desktop(&place, "traps.wasm", "start Settings\nexpect \"Appearance\"\n");
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);

@@ -122,7 +122,9 @@ fn counter(stream: UnixStream) -> io::Result<()> {
 #[test]
 fn an_app_makes_widgets_hears_of_them_and_asks_for_texts() {
     let mut desk = Desk::new(&[("Counter", counter)]);
-    desk.run("start Counter\nexpect \"so far 0\"\nkey tab\nkey enter\nexpect \"so far 1\"\nkey enter\nexpect \"so far 2\"");
+    desk.run(
+        "start Counter\nexpect \"so far 0\"\nkey tab\nkey enter\nexpect \"so far 1\"\nkey enter\nexpect \"so far 2\"",
+    );
     desk.run("key tab\ntype \"you there\"\nkey enter\nexpect \"Hello you there\"");
     assert_eq!(desk.widgets(), 4);
     desk.run("key f4 alt");
@@ -158,8 +160,7 @@ fn what_no_app_may_do_closes_it_and_nothing_else() {
     let press: App = |stream| send(stream, Record { kind: e::PRESS, ..Record::default() });
     let twice: App = |stream| send(stream, Record { kind: e::CREATE, key: 1, a: kinds::WINDOW, ..Record::default() });
     let resize: App = |stream| send(stream, Record { kind: e::RESIZE, a: 1, b: 1, key: 256, ..Record::default() });
-    let vast: App =
-        |stream| send(stream, Record { kind: gpu_run_ui::wire::START, a: u32::MAX, ..Record::default() });
+    let vast: App = |stream| send(stream, Record { kind: gpu_run_ui::wire::START, a: u32::MAX, ..Record::default() });
     let mut desk =
         Desk::new(&[("Press", press), ("Twice", twice), ("Resize", resize), ("Vast", vast), ("Counter", counter)]);
     desk.run("start Counter\nexpect \"so far 0\"");

@@ -74,9 +74,10 @@ impl App {
             // The reader ends with the stream.
             _ = writer.shutdown(std::net::Shutdown::Both);
         };
-        let begun = thread::Builder::new().name("gpu-run app".into()).spawn(reads).and_then(|_| {
-            thread::Builder::new().name("gpu-run app's clock".into()).spawn(writes)
-        });
+        let begun = thread::Builder::new()
+            .name("gpu-run app".into())
+            .spawn(reads)
+            .and_then(|_| thread::Builder::new().name("gpu-run app's clock".into()).spawn(writes));
         if let Err(error) = begun {
             self.end(shared, Some(&error.to_string()));
         }
@@ -138,7 +139,8 @@ impl App {
             wire::TICK => self.outbox.tick_in(Duration::from_micros(record.a.into())),
             wire::TEXT_OF | wire::STATUS => self.wait_for_room(shared, |inbox| inbox.questions.push(*record)),
             wire::START => {
-                let mut words = following.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
+                let mut words =
+                    following.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
                 let name = words.next().unwrap_or_default();
                 let mut args: Vec<String> = words.collect();
                 // Behind the last zero byte there is nothing.

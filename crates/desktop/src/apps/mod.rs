@@ -109,9 +109,9 @@ impl Shared {
         if state.apps.len() >= MAX_APPS {
             return self.starter.say(&format!("cannot start {name}: {MAX_APPS} apps are running"));
         }
-        let started = UnixStream::pair().map_err(|error| error.to_string()).and_then(|(ours, theirs)| {
-            Ok((ours, self.starter.start(name, args, theirs)?))
-        });
+        let started = UnixStream::pair()
+            .map_err(|error| error.to_string())
+            .and_then(|(ours, theirs)| Ok((ours, self.starter.start(name, args, theirs)?)));
         let (stream, running) = match started {
             Ok(started) => started,
             Err(error) => return self.starter.say(&format!("cannot start {name}: {error}")),
@@ -175,4 +175,3 @@ impl Owners for Apps {
 
 /// The way back from an app's threads, which do not keep the desktop.
 type Back = Weak<Shared>;
-

@@ -131,7 +131,10 @@ mod tests {
     fn records_and_ticks_come_in_their_order() {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         let outbox = Arc::new(Outbox::default());
-        let writer = { let outbox = outbox.clone(); std::thread::spawn(move || outbox.write(&ours)) };
+        let writer = {
+            let outbox = outbox.clone();
+            std::thread::spawn(move || outbox.write(&ours))
+        };
         outbox.send(Record { kind: 1, a: 3, ..Record::default() }, b"abc");
         let began = Instant::now();
         outbox.tick_in(Duration::from_millis(30));
