@@ -20,7 +20,7 @@ Examples:
   gpu-run desktop --listen 127.0.0.1:0 --device cuda
   gpu-run desktop --script docs/desktop/settings.txt --size 960x600 --png settings.png
 
-Only this computer can connect to a loopback address, but so can its other users. Elsewhere (--listen 0.0.0.0:8080), the address that is printed has a token, without which \
+Only your own programs on this computer can connect to a loopback address. Elsewhere (--listen 0.0.0.0:8080), the address that is printed has a token, without which \
 nobody can connect. The connection is not encrypted: `ssh -L 8080:127.0.0.1:8080 MACHINE` brings the desktop of another computer here safely.
 
 Exit codes:

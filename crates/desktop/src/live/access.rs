@@ -1,5 +1,5 @@
 //! Who may connect. A page of another site must not reach the desktop: not by its own scripts (`Origin`), and not by a name that it
-//! points at this computer (`Host`). Where others on the network can connect, they need the token.
+//! points at this computer (`Host`). Where others on the network can connect, they need the token; where only this computer can, its other users are refused (`peer`).
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -14,6 +14,11 @@ impl Access {
     pub(crate) fn new(address: SocketAddr) -> std::io::Result<Self> {
         let token = if address.ip().is_loopback() { None } else { Some(random()?) };
         Ok(Self { address, token })
+    }
+
+    /// Whether only this computer can connect.
+    pub(crate) fn is_local(&self) -> bool {
+        self.token.is_none()
     }
 
     /// The page's address, with the token.

@@ -12,6 +12,7 @@
 mod access;
 mod frames;
 mod message;
+mod peer;
 mod screen;
 mod server;
 mod tiles;

@@ -3,11 +3,12 @@
 use super::access::{self, Access};
 use super::frames::FromViewer;
 use super::message::{self, MAX_MESSAGE};
+use super::peer;
 use super::viewers::{MAX_OUTGOING, Outgoing};
 use super::{Handle, Post};
 use axum::Router;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
-use axum::extract::{Request, State};
+use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{Html, IntoResponse, Response};
@@ -16,7 +17,7 @@ use axum::serve::ListenerExt;
 use futures_util::SinkExt;
 use futures_util::stream::{SplitSink, SplitStream, StreamExt};
 
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::TrySendError;
@@ -64,7 +65,8 @@ pub(crate) fn serve(
             .route("/", get(page))
             .route("/socket", get(socket))
             .layer(middleware::from_fn_with_state(server.clone(), guard))
-            .with_state(server);
+            .with_state(server)
+            .into_make_service_with_connect_info::<SocketAddr>();
         tokio::select! {
             served = axum::serve(listener, router).into_future() => served?,
             _ = stop => {}
@@ -75,7 +77,15 @@ pub(crate) fn serve(
 }
 
 /// Refuses who may not connect, before anything else is done.
-async fn guard(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
+async fn guard(
+    State(server): State<Arc<Server>>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if server.access.is_local() && !peer::is_own(peer) {
+        return refuse("this desktop is another user's");
+    }
     let host = text(request.headers(), header::HOST);
     if !server.access.knows_host(host) {
         return refuse("this is not the desktop's address");
