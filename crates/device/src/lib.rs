@@ -27,7 +27,7 @@ pub use patience::{Patience, describe as describe_holders};
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::time::Instant;
 
 /// What went wrong on a device.
@@ -250,6 +250,26 @@ impl fmt::Debug for Bell {
     }
 }
 
+/// Whether the launches of a [`Queue`] may rest: while this is on, whoever changes memory that they look at rings the device's
+/// [`Bell`]. Threads that find nothing to do then look only a few times a second.
+#[derive(Clone, Debug, Default)]
+pub struct Rest(Arc<AtomicBool>);
+
+impl Rest {
+    /// Lets launches rest, or not any more. Ring the bell afterwards, in both cases: threads that looked just before look again, so
+    /// that they see what somebody changed who did not ring because there was no rest yet.
+    pub fn set(&self, on: bool) {
+        self.0.store(on, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+    }
+
+    /// Whether launches may rest. Whoever asks after changing memory, and is told so, has to ring the bell.
+    pub fn is_on(&self) -> bool {
+        fence(Ordering::SeqCst);
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
 pub trait Device: fmt::Debug + Send + Sync {
     fn properties(&self) -> &Properties;
     /// Whether programs run elsewhere than on the host's own cores.
@@ -329,6 +349,8 @@ pub trait Queue: fmt::Debug + Send {
     /// Appends a launch to the queue and returns at once. All workgroups of the launch are on the device together, so
     /// that they can wait for each other; a grid that is too large for that is refused.
     fn launch(&mut self, kernel: &str, grid: Grid, args: &[Arg]) -> Result<Box<dyn Launched>>;
+    /// Makes `rest` say when launches may rest that follow. A device that does not rest ignores it.
+    fn rest_with(&mut self, _rest: &Rest) {}
 }
 
 /// A launch in a [`Queue`].

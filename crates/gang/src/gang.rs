@@ -13,7 +13,7 @@ use crate::memory::{GangMemory, HostChannels, gang_place};
 use gpu_run_abi::gang::offset;
 use gpu_run_abi::{Build, GangSizes, TrapCode, TrapRecord};
 use gpu_run_compiler::{CompileOptions, Compiled, Compiler, Entry, Error, Program, Trap, stack_limit};
-use gpu_run_device::{Arg, Device, Grid, Launched, Queue, Shared};
+use gpu_run_device::{Arg, Device, Grid, Launched, Queue, Rest, Shared};
 use gpu_run_wasm::GANG;
 use gpu_run_wasm::slot::GangPlace;
 use std::sync::Arc;
@@ -253,6 +253,11 @@ impl Gang {
         ];
         let launched = self.queue.launch(GANG, grid, &args)?;
         Ok(Running { launched, shared: self.shared.clone() })
+    }
+
+    /// Makes `rest` say when the launches that follow may rest.
+    pub fn rest_with(&mut self, rest: &Rest) {
+        self.queue.rest_with(rest);
     }
 
     /// Stops the launch that runs, and those that are queued, soon: threads exit where they check the stop word.

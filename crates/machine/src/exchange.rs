@@ -91,8 +91,7 @@ impl Machine {
         let preparation = began.elapsed();
         let (answer, answered) = sync_channel(1);
         let change = Change { successor, kernel: kernel.clone(), record, answer };
-        inner.requests.lock().push(ServiceRequest::Load(Box::new(change)));
-        self.wake();
+        self.ask(ServiceRequest::Load(Box::new(change)));
         let (launch, tick) = answered.recv().unwrap_or_else(|_| Err(gone()))?;
         self.await_sign(launch, restarts)?;
         let (left, back) = (status(&inner.bus, STATUS_LEFT), status(&inner.bus, STATUS_BACK));

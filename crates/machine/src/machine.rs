@@ -12,7 +12,7 @@ use crate::log::Log;
 use crate::ring::Ring;
 use crate::status::{self, Lanes, Status};
 use gpu_run_compiler::Compiler;
-use gpu_run_device::Shared;
+use gpu_run_device::{Bell, Rest, Shared};
 use gpu_run_gang::{Gang, Seat};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -27,6 +27,11 @@ pub(crate) const IN: Ring = Ring::new(IN_RING, IN_CAPACITY);
 const PONG: Ring = Ring::new(PONG_RING, PONG_CAPACITY);
 const OUT: Ring = Ring::new(OUT_RING, OUT_CAPACITY);
 const DEBUG: Ring = Ring::new(DEBUG_RING, DEBUG_CAPACITY);
+
+/// How long [`Machine::run_to`] pauses between two looks: briefly for a tick that is soon done, longer for others.
+const SHORT_TICK: Duration = Duration::from_millis(2);
+const SHORT_PAUSE: Duration = Duration::from_micros(30);
+const LONG_PAUSE: Duration = Duration::from_micros(200);
 
 /// A machine on a device. Dropping it shuts the machine down.
 #[derive(Debug)]
@@ -48,6 +53,9 @@ pub struct Ended {
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) bus: Arc<Shared>,
+    bell: Bell,
+    /// On while the machine may rest, because it is held and has nothing to do: whoever changes something on the bus wakes it.
+    pub(crate) rest: Rest,
     pub(crate) settings: Settings,
     /// The code that the machine runs now.
     kernel: Mutex<Kernel>,
@@ -135,6 +143,8 @@ impl Inner {
     pub(crate) fn new(gang: &Gang, settings: Settings, kernel: Kernel) -> Self {
         Self {
             bus: gang.bus().clone(),
+            bell: gang.program().device().bell(),
+            rest: Rest::default(),
             settings,
             kernel: Mutex::new(kernel),
             seat: gang.seat(),
@@ -156,8 +166,31 @@ impl Inner {
         }
     }
 
+    /// Sets a control word, and has the machine look at once.
     pub(crate) fn control(&self, which: u32, value: u64) {
         self.bus.store_u64((CONTROL + which * 8) as u64, value);
+        self.set_rest(false);
+    }
+
+    /// Tells the machine how many messages of a ring were read. A machine that does not rest looks soon enough by itself.
+    pub(crate) fn tell_taken(&self, which: u32, taken: u32) {
+        self.bus.store_u64((CONTROL + which * 8) as u64, taken as u64);
+        self.wake_resting();
+    }
+
+    /// Lets the machine rest, or not any more, and has it look at once.
+    pub(crate) fn set_rest(&self, on: bool) {
+        self.rest.set(on);
+        self.bell.ring();
+    }
+
+    /// Wakes the machine, if it rests, after a change on the bus. Returns whether it rested.
+    fn wake_resting(&self) -> bool {
+        let rests = self.rest.is_on();
+        if rests {
+            self.set_rest(false);
+        }
+        rests
     }
 
     /// Starts counting launches, waits and copies from here.
@@ -234,6 +267,10 @@ impl Machine {
             return Err(Error::Full { waiting: sender.waiting(bus) });
         }
         sender.put(bus, &event, false);
+        drop(sender);
+        if self.inner.wake_resting() {
+            self.wake();
+        }
         Ok(())
     }
 
@@ -250,7 +287,7 @@ impl Machine {
                 *taken = taken.wrapping_add(1);
             }
             if *taken != before {
-                self.inner.control(word, *taken as u64);
+                self.inner.tell_taken(word, *taken);
             }
         }
         events
@@ -284,8 +321,14 @@ impl Machine {
         self.service.as_ref().is_some_and(|service| !service.is_finished())
     }
 
+    /// Asks the machine's thread for something.
+    pub(crate) fn ask(&self, request: ServiceRequest) {
+        self.inner.requests.lock().push(request);
+        self.wake();
+    }
+
     /// Wakes the machine's thread.
-    pub(crate) fn wake(&self) {
+    fn wake(&self) {
         if let Some(service) = &self.service {
             service.thread().unpark();
         }
@@ -293,13 +336,13 @@ impl Machine {
 
     /// Lets a held machine run.
     pub fn go(&self) {
-        self.inner.requests.lock().push(ServiceRequest::Limit(u64::MAX));
+        self.ask(ServiceRequest::Limit(u64::MAX));
     }
 
     /// Returns a checkpoint of the machine between two ticks.
     pub fn snapshot(&self) -> Result<Arc<Checkpoint>> {
         let (answer, answered) = sync_channel(1);
-        self.inner.requests.lock().push(ServiceRequest::Checkpoint(answer));
+        self.ask(ServiceRequest::Checkpoint(answer));
         answered.recv().unwrap_or_else(|_| Err(gone()))
     }
 
@@ -312,8 +355,7 @@ impl Machine {
         }
         let (answer, answered) = sync_channel(1);
         let bytes = vec![0; length as usize];
-        self.inner.requests.lock().push(ServiceRequest::Read { at: at as u64, bytes, answer });
-        self.wake();
+        self.ask(ServiceRequest::Read { at: at as u64, bytes, answer });
         answered.recv().unwrap_or_else(|_| Err(gone()))
     }
 
@@ -346,7 +388,7 @@ impl Machine {
             feed.more = index + 1 < stretches.len();
             (feed.then_free, feed.recorded) = (then_free && !feed.more, recorded);
             let (answer, answered) = sync_channel(1);
-            self.inner.requests.lock().push(ServiceRequest::Feed(feed, answer));
+            self.ask(ServiceRequest::Feed(feed, answer));
             answered.recv().unwrap_or_else(|_| Err(gone()))?;
         }
         if then_free && own != self.kernel() {
@@ -357,16 +399,17 @@ impl Machine {
 
     /// Lets a held machine run up to this tick, and waits until it gets there.
     pub fn run_to(&self, tick: u64, patience: Duration) -> Result<()> {
-        self.inner.requests.lock().push(ServiceRequest::Limit(tick));
+        self.ask(ServiceRequest::Limit(tick));
         let since = Instant::now();
-        while self.status().tick < tick {
+        while status::status(&self.inner.bus, STATUS_TICK) < tick {
             if !self.is_up() {
                 return Err(gone());
             }
-            if since.elapsed() > patience {
+            let waited = since.elapsed();
+            if waited > patience {
                 return Err(Error::Slow { what: "reach its tick", seconds: patience.as_secs() });
             }
-            std::thread::sleep(Duration::from_micros(200));
+            std::thread::sleep(if waited < SHORT_TICK { SHORT_PAUSE } else { LONG_PAUSE });
         }
         Ok(())
     }

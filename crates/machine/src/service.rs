@@ -1,6 +1,6 @@
 //! The machine's thread on the host: launches, the ledger, checkpoints, heartbeats.
 //!
-//! The thread wakes every few milliseconds. It takes no part in posting or taking events; callers wait for it only for
+//! The thread wakes every few milliseconds; a few times a second while the machine is held and nothing happens. It takes no part in posting or taking events; callers wait for it only for
 //! a checkpoint, a replay, a load or the shutdown.
 
 use crate::boot::{read_state, set_control};
@@ -41,6 +41,11 @@ const IDLE_PAUSE: Duration = Duration::from_millis(2);
 /// How long it sleeps when the strategy launches often, or a feed or a hold is under way.
 const BUSY_PAUSE: Duration = Duration::from_micros(300);
 
+/// How long the machine must be held with nothing to do before it and this thread rest.
+const REST_AFTER: Duration = Duration::from_millis(20);
+/// How long the thread sleeps while they do. Whoever wants something wakes it.
+const REST_PAUSE: Duration = Duration::from_millis(250);
+
 pub(crate) struct Service {
     pub(crate) inner: Arc<Inner>,
     pub(crate) gang: Gang,
@@ -64,6 +69,8 @@ pub(crate) struct Service {
     /// The device clock of the last heartbeat seen, and when the host saw it.
     pub(crate) beat: (u64, Instant),
     was_stuck: bool,
+    /// Since when the machine has been held with nothing to do.
+    idle_since: Option<Instant>,
     /// Whether the user was told that answers are lost.
     said_lost: bool,
     /// Restarts since the last checkpoint.
@@ -125,6 +132,7 @@ impl Service {
             writer: None,
             beat: (0, now),
             was_stuck: false,
+            idle_since: None,
             said_lost: false,
             in_a_row: 0,
             before: None,
@@ -150,6 +158,7 @@ impl Service {
             self.step_checkpoint()?;
             self.watch()?;
             self.count_time();
+            self.step_rest();
             self.pause();
         }
         self.finish()
@@ -173,6 +182,7 @@ impl Service {
             }
         }
         while (self.launches.len() as u32) < self.inner.settings.strategy.depth() {
+            self.gang.rest_with(&self.inner.rest);
             let launch = self.gang.launch("run")?;
             self.launches.push_back(launch);
         }
@@ -238,7 +248,7 @@ impl Service {
             self.since.push_back((tick, events));
         }
         if self.ledger != before {
-            self.inner.control(C_LEDGER_TAKEN, self.ledger as u64);
+            self.inner.tell_taken(C_LEDGER_TAKEN, self.ledger);
         }
         Ok(())
     }
@@ -385,9 +395,28 @@ impl Service {
         self.inner.host_cpu.store(nanoseconds, Ordering::Relaxed);
     }
 
+    /// Lets the machine rest when no tick may begin and nobody waits for anything.
+    fn step_rest(&mut self) {
+        let bus = &self.inner.bus;
+        let is_idle = self.inner.settings.strategy == Strategy::Resident
+            && self.feed.is_none()
+            && self.hold.is_none()
+            && !self.was_stuck
+            && status(bus, STATUS_TICK) >= self.limit
+            && self.inner.sender.lock().waiting(bus) == 0;
+        if !is_idle {
+            self.idle_since = None;
+        } else if self.idle_since.get_or_insert_with(Instant::now).elapsed() > REST_AFTER && !self.inner.rest.is_on() {
+            self.inner.set_rest(true);
+        }
+    }
+
     fn pause(&self) {
         let launches_often = self.inner.settings.strategy.ticks() != 0;
-        if launches_often && self.inner.settings.period == 0 {
+        if self.inner.rest.is_on() {
+            let due = self.checkpoints.as_ref().map(|_| self.next_checkpoint.saturating_duration_since(Instant::now()));
+            std::thread::park_timeout(due.map_or(REST_PAUSE, |due| due.min(REST_PAUSE)));
+        } else if launches_often && self.inner.settings.period == 0 {
             std::thread::yield_now();
         } else if launches_often || self.feed.is_some() || self.hold.is_some() {
             std::thread::park_timeout(BUSY_PAUSE);

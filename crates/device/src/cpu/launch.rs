@@ -3,7 +3,7 @@
 use super::compile::Program;
 use super::fiber::Entry;
 use super::together::Together;
-use crate::{Error, Grid, Result, Service};
+use crate::{Error, Grid, Rest, Result, Service};
 use std::any::Any;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -18,8 +18,8 @@ pub(super) struct Launch {
     pub(super) parameters: Box<[u64]>,
     pub(super) grid: Grid,
     pub(super) shared_bytes: usize,
-    /// Whether all workgroups must run together, because they may wait for each other.
-    pub(super) whole: bool,
+    /// Set if all workgroups must run together, because they may wait for each other. Such a launch has a service that does nothing.
+    pub(super) whole: Option<Rest>,
     /// Set if any thread may wait for any other.
     pub(super) together: Option<Together>,
     /// The argument of `run`, its lifetime extended. Every other thread that calls it is inside (`enter`), and `run`
@@ -66,7 +66,7 @@ impl Launch {
             entry,
             parameters,
             grid,
-            whole: false,
+            whole: None,
             together: None,
             service,
             next_workgroup: AtomicU32::new(0),
@@ -131,6 +131,11 @@ impl Launch {
     /// Returns until when the service rests, see [`crate::Serve::rests_until`].
     pub(super) fn rests_until(&self) -> Option<Instant> {
         self.service.rests_until()
+    }
+
+    /// Whether the host rings when it changes memory that threads look at.
+    pub(super) fn may_rest(&self) -> bool {
+        self.whole.as_ref().is_some_and(Rest::is_on)
     }
 
     /// Whether nobody runs, and the service rests.

@@ -32,7 +32,7 @@ mod workgroup;
 
 use crate::fault::{self, Lost};
 use crate::{
-    Arg, Bell, Buffer, CodeOptions, CodeTarget, Device, Error, Grid, Module, Properties, Queue, Result, Service,
+    Arg, Bell, Buffer, CodeOptions, CodeTarget, Device, Error, Grid, Module, Properties, Queue, Rest, Result, Service,
     Shared, Tray,
 };
 use compile::{Kernel, Object, Program};
@@ -220,19 +220,19 @@ impl Module for Loaded {
 }
 
 /// How the threads of a launch depend on each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Workgroups {
+#[derive(Clone, Copy, Debug)]
+enum Workgroups<'r> {
     /// Only threads of one workgroup wait for each other.
     Apart,
-    /// Workgroups wait for each other; their threads have barriers and warp operations.
-    Whole,
+    /// Workgroups wait for each other; their threads have barriers and warp operations. Nobody answers them.
+    Whole(&'r Rest),
     /// Any thread may wait for any other, by `await_word`.
     Together,
 }
 
 impl Loaded {
     /// Runs a kernel.
-    fn execute(&self, kernel: &str, grid: Grid, args: &[Arg], service: Service<'_>, how: Workgroups) -> Result<()> {
+    fn execute(&self, kernel: &str, grid: Grid, args: &[Arg], service: Service<'_>, how: Workgroups<'_>) -> Result<()> {
         let Some(found) = self.program.kernels.get(kernel) else { return Err(Error::NoKernel(kernel.to_owned())) };
         if grid.workgroups == 0 || grid.threads == 0 || grid.threads > WORKGROUP_THREADS {
             let message =
@@ -246,14 +246,14 @@ impl Loaded {
         }
         // SAFETY: the compiler gave every kernel this signature.
         let entry = unsafe { std::mem::transmute::<usize, fiber::Entry>(found.address) };
-        let parts = if how == Workgroups::Together { grid.workgroups * grid.threads } else { grid.workgroups };
+        let parts = if matches!(how, Workgroups::Together) { grid.workgroups * grid.threads } else { grid.workgroups };
         let helpers = self.pool.helpers(parts);
         let program = self.program.clone();
         // SAFETY: `parameters` were checked against the kernel's; `Pool::run` closes the launch before it returns.
         let mut launch = unsafe { Launch::new(program, entry, parameters, grid, helpers, service) };
         match how {
             Workgroups::Apart => {}
-            Workgroups::Whole => launch.whole = true,
+            Workgroups::Whole(rest) => launch.whole = Some(rest.clone()),
             Workgroups::Together => launch.together = Some(Together::new(grid, launch.shared_bytes)),
         }
         let launch = Arc::new(launch);

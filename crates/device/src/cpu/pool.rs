@@ -2,7 +2,8 @@
 //!
 //! The thread that calls `run` works on the launch itself; helpers from a pool of waiting threads take further
 //! workgroups. So a launch of one workgroup need not wake another thread. One more thread, the watch, calls every
-//! launch's `service` a few hundred times a second, so that a timeout is noticed while all workers compute.
+//! launch's `service` a few hundred times a second, so that a timeout is noticed while all workers compute. Launches of a
+//! queue have no service to call.
 
 use super::launch::Launch;
 use super::schedule::work;
@@ -19,7 +20,7 @@ const REST_TICK: Duration = Duration::from_millis(20);
 /// Stack of a worker: it compiles functions that are called for the first time. Set here, because the usual size is the
 /// user's to set (`RUST_MIN_STACK`), for programs with threads.
 const STACK_BYTES: usize = 2 << 20;
-/// Ticks without a launch after which the watch waits for one.
+/// Ticks without a launch that has a service after which the watch waits for one.
 const MAX_QUIET_TICKS: u32 = 40;
 /// Maximum number of GPU threads in progress at once, on all workers together. Each needs two entries in the system's
 /// table of mappings.
@@ -186,7 +187,7 @@ fn tick(inner: &Inner) {
     let mut quiet = 0;
     let mut watched = lock(&inner.watched);
     while !watched.over {
-        quiet = if watched.launches.is_empty() { quiet + 1 } else { 0 };
+        quiet = if watched.launches.iter().all(|launch| launch.whole.is_some()) { quiet + 1 } else { 0 };
         if quiet > MAX_QUIET_TICKS {
             watched.waiting = true;
             watched = inner.watch.wait(watched).unwrap_or_else(|e| e.into_inner());

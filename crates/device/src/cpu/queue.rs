@@ -1,7 +1,7 @@
 //! Launches that run one after the other on a thread of their own, so that nobody has to wait for them.
 
 use super::{Loaded, MAX_THREADS, WORKGROUP_THREADS, Workgroups};
-use crate::{Arg, Error, Grid, Launched, Queue, Result};
+use crate::{Arg, Error, Grid, Launched, Queue, Rest, Result};
 use std::fmt;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -11,12 +11,14 @@ pub(super) struct ThreadQueue {
     /// `None` once the queue is being dropped.
     jobs: Option<Sender<Job>>,
     thread: Option<JoinHandle<()>>,
+    rest: Rest,
 }
 
 struct Job {
     kernel: String,
     grid: Grid,
     args: Vec<Arg>,
+    rest: Rest,
     ticket: Arc<Ticket>,
 }
 
@@ -27,7 +29,7 @@ impl ThreadQueue {
             .name("gpu-run queue".into())
             .spawn(move || work(&module, &queue))
             .map_err(|e| Error::Unavailable(format!("cannot start a thread for a queue of launches: {e}")))?;
-        Ok(Self { jobs: Some(jobs), thread: Some(thread) })
+        Ok(Self { jobs: Some(jobs), thread: Some(thread), rest: Rest::default() })
     }
 }
 
@@ -35,8 +37,8 @@ impl ThreadQueue {
 /// should have left for them is missing.
 fn work(module: &Loaded, queue: &Receiver<Job>) {
     let mut failed: Option<Error> = None;
-    while let Ok(Job { kernel, grid, args, ticket }) = queue.recv() {
-        let run = || module.execute(&kernel, grid, &args, &|| false, Workgroups::Whole);
+    while let Ok(Job { kernel, grid, args, rest, ticket }) = queue.recv() {
+        let run = || module.execute(&kernel, grid, &args, &|| false, Workgroups::Whole(&rest));
         let outcome = failed.clone().map_or_else(run, Err);
         failed = outcome.clone().err();
         *ticket.outcome() = Some(outcome);
@@ -55,12 +57,17 @@ impl Queue for ThreadQueue {
             )));
         }
         let ticket = Arc::new(Ticket::default());
-        let job = Job { kernel: kernel.to_owned(), grid, args: args.to_vec(), ticket: ticket.clone() };
+        let (args, rest) = (args.to_vec(), self.rest.clone());
+        let job = Job { kernel: kernel.to_owned(), grid, args, rest, ticket: ticket.clone() };
         let sent = self.jobs.as_ref().map(|jobs| jobs.send(job));
         match sent {
             Some(Ok(())) => Ok(Box::new(Waiting(ticket))),
             _ => Err(Error::Unavailable("the queue of launches has ended".into())),
         }
+    }
+
+    fn rest_with(&mut self, rest: &Rest) {
+        self.rest = rest.clone();
     }
 }
 

@@ -33,6 +33,8 @@ const YIELD_UNTIL: Duration = Duration::from_micros(200);
 const MAX_SLEEP: Duration = Duration::from_millis(1);
 /// The longest pause while the service rests.
 pub(super) const MAX_REST: Duration = Duration::from_millis(20);
+/// The longest pause while the host rings when it changes something ([`crate::Rest`]). A thread looks in every second round.
+const MAX_QUIET_REST: Duration = Duration::from_millis(250);
 /// Idle time after which a worker no longer leaves workgroups to helpers that have not come.
 const LEAVES_WORKGROUPS_UNTIL: Duration = Duration::from_millis(2);
 
@@ -213,7 +215,7 @@ impl Worker<'_> {
         }
         let threads = self.launch.grid.threads;
         let first = self.workgroups.len() == self.vacant.len();
-        if !first && threads > self.room && !self.launch.whole {
+        if !first && threads > self.room && self.launch.whole.is_none() {
             return Ok(false);
         }
         let any = first || self.idle.since.is_some_and(|since| since.elapsed() > LEAVES_WORKGROUPS_UNTIL);
@@ -321,15 +323,21 @@ impl Worker<'_> {
         let mut now = Instant::now();
         // How long the service took to find out that there is nothing to do says nothing about the threads.
         let round = (now - self.idle.looked).saturating_sub(self.idle.served);
-        // Threads that only check for their answer take far less time than this, so these did something.
-        if round > Duration::from_micros(20 + self.idle.resumed as u64) {
+        let quiet = self.launch.may_rest();
+        // Threads that only check for their answer take far less time than this, so these did something. What they do while the host
+        // rings, such as a heartbeat, is not worth waiting for more of it.
+        if !quiet && round > Duration::from_micros(20 + self.idle.resumed as u64) {
             self.idle.since = None;
         }
         let idle = now - *self.idle.since.get_or_insert(now);
         if idle > YIELD_UNTIL {
             // Threads of a `whole` launch also wait for each other across workers: pauses that grow with the other
             // workers' pauses would add up.
-            let longest = if self.launch.whole { MAX_SLEEP } else { MAX_SLEEP.max(round * 20) };
+            let longest = match self.launch.whole {
+                Some(_) if quiet => MAX_QUIET_REST,
+                Some(_) => MAX_SLEEP,
+                None => MAX_SLEEP.max(round * 20),
+            };
             let rest = self.launch.rests_until();
             let longest = rest.map_or(longest, |at| at.saturating_duration_since(now).min(MAX_REST));
             self.launch.rest(rest.is_some(), || self.launch.park(self.seen, (idle / 4).min(longest)));
