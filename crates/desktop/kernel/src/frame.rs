@@ -31,6 +31,7 @@ pub fn tick(team: &Team) {
     let known = load(S_KNOWN) != 0;
     if !known {
         font::unpack(team);
+        geometry::forget(team);
     }
     input::input(team, ends.events);
     clock.end(1);

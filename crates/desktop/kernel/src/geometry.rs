@@ -1,6 +1,6 @@
 //! Geometry: the display list, in the order of drawing, and for each block of the frame the list of items that touch it.
 
-use crate::item::{Brush, FROM, TO};
+use crate::item::{self, Brush, FROM, HASH, TO};
 use crate::memory::*;
 use crate::overlay;
 use crate::paint::{paint, parts};
@@ -22,6 +22,7 @@ pub fn geometry(team: &Team) {
         }
     });
     let items = total.min(MAX_ITEMS);
+    team.for_each(items.div_ceil(CHUNK), |chunk| bound(chunk, items));
     let (columns, rows) = blocks();
     each_block(team, columns * rows, |block| {
         let mut count = 0;
@@ -40,7 +41,7 @@ pub fn geometry(team: &Team) {
     }
     team.meet();
     if listed > MAX_BY_BLOCK {
-        return;
+        return forget(team);
     }
     each_block(team, columns * rows, |block| {
         let mut at = load(BLOCKS + block * 4);
@@ -52,6 +53,45 @@ pub fn geometry(team: &Team) {
             at += mask.count_ones();
         });
     });
+    let seed = item::hash(item::hash(VERSION, load(D_WIDTH)), load(D_HEIGHT));
+    team.for_each(columns * rows, |block| compare(block, seed));
+}
+
+/// Makes every block count as changed in the next frame.
+pub fn forget(team: &Team) {
+    team.for_each(MAX_BLOCKS * 2, |word| store(BLOCK_HASHES + word * 4, 0));
+}
+
+/// Notes whether a block has other items than in the frame before.
+fn compare(block: u32, seed: u32) {
+    let (mut first, mut second) = (seed, !seed);
+    let mut place = load(BLOCKS + block * 4);
+    while place < load(BLOCKS + block * 4 + 4) {
+        let word = load(ITEMS + load(BY_BLOCK + place * 4) * ITEM_BYTES + HASH);
+        first = item::hash(first, word);
+        second = item::hash(second.rotate_left(7), !word);
+        place += 1;
+    }
+    // Never what fresh scratch has.
+    let (first, at) = (first | 1, BLOCK_HASHES + block * 8);
+    store(BLOCK_CHANGED + block * 4, (load(at) != first || load(at + 4) != second) as u32);
+    store(at, first);
+    store(at + 4, second);
+}
+
+/// Finds the pixels that a chunk of items can touch.
+fn bound(chunk: u32, items: u32) {
+    let (mut left, mut top, mut right, mut bottom) = (u32::MAX, u32::MAX, 0, 0);
+    let mut item = chunk * CHUNK;
+    while item < (chunk * CHUNK + CHUNK).min(items) {
+        let at = ITEMS + item * ITEM_BYTES;
+        let (from, to) = (load(at + FROM), load(at + TO));
+        (left, top) = (left.min(from & 0xFFFF), top.min(from >> 16));
+        (right, bottom) = (right.max(to & 0xFFFF), bottom.max(to >> 16));
+        item += 1;
+    }
+    store(CHUNKS + chunk * 8, left | top << 16);
+    store(CHUNKS + chunk * 8 + 4, right | bottom << 16);
 }
 
 fn part(i: u32) -> u32 {
@@ -122,26 +162,39 @@ fn each_block(team: &Team, blocks: u32, mut body: impl FnMut(u32)) {
     team.meet();
 }
 
-/// Calls `body` with each lane's item, 32 at a time, and with which of them touch the block.
+/// Calls `body` with each lane's item, a chunk at a time, and with which of them touch the block. Chunks that do not touch it are
+/// passed over, 32 at a time.
 #[inline(always)]
 fn each_touching(block: u32, columns: u32, items: u32, mut body: impl FnMut(u32, u32)) {
     let (left, top) = (block % columns * BLOCK, block / columns * BLOCK);
-    let mut base = 0;
-    while base < items {
-        let item = base + lane();
-        let touches = item < items && touches(item, left, top, left + BLOCK, top + BLOCK);
-        let mask = ballot(touches as u32);
-        if mask != 0 {
-            body(item, mask);
+    let (right, bottom) = (left + BLOCK, top + BLOCK);
+    let chunks = items.div_ceil(CHUNK);
+    let mut first = 0;
+    while first < chunks {
+        let chunk = first + lane();
+        let is_near = chunk < chunks && meets(CHUNKS + chunk * 8, left, top, right, bottom);
+        let mut near = ballot(is_near as u32);
+        while near != 0 {
+            let item = (first + near.trailing_zeros()) * CHUNK + lane();
+            let mask = ballot((item < items && touches(item, left, top, right, bottom)) as u32);
+            if mask != 0 {
+                body(item, mask);
+            }
+            near &= near - 1;
         }
-        base += WARP;
+        first += WARP;
     }
 }
 
 /// Whether an item touches a rectangle of pixels.
 #[inline(always)]
 pub fn touches(item: u32, left: u32, top: u32, right: u32, bottom: u32) -> bool {
-    let at = ITEMS + item * ITEM_BYTES;
-    let (from, to) = (load(at + FROM), load(at + TO));
+    meets(ITEMS + item * ITEM_BYTES + FROM, left, top, right, bottom)
+}
+
+/// Whether the two words at an address, as an item has them, are of a rectangle of pixels that meets another.
+#[inline(always)]
+fn meets(at: u32, left: u32, top: u32, right: u32, bottom: u32) -> bool {
+    let (from, to) = (load(at), load(at + TO - FROM));
     (from & 0xFFFF) < right && (from >> 16) < bottom && (to & 0xFFFF) > left && (to >> 16) > top
 }

@@ -1,10 +1,13 @@
-//! Raster: draws the tiles whose items changed. A warp draws a tile, its lanes are the pixels of a row, and all lanes look at the same
-//! item at the same time. A tile's items are hashed with their order: a tile with the hash of the last frame stays as it is.
+//! Raster: draws the tiles whose items changed. First a warp looks at a block and its lanes at the block's tiles: each hashes what its tile
+//! shows, with the order. A block with the items of the last frame is not looked at, and a tile with the hash of the last frame stays as it
+//! is. Then a warp draws a tile, its lanes are the pixels of a row, and all lanes look at the same item at the same time.
+//!
+//! Lanes exchange nothing for each item or row: on `cpu`, an exchange makes 32 threads take turns, which takes longer than a pixel.
 
 use crate::canvas;
 use crate::geometry::{blocks, touches};
 use crate::item::{
-    self, BORDER, COLOUR, COLOUR_2, GLYPH, HASH, KIND, LINE, MORE, PIXELS_OF, RECTANGLE, SHADOW, SHAPE, SIZE,
+    self, BORDER, COLOUR, COLOUR_2, FROM, GLYPH, HASH, KIND, LINE, MORE, PIXELS_OF, RECTANGLE, SHADOW, SHAPE, SIZE, TO,
 };
 use crate::memory::*;
 use crate::shapes;
@@ -15,6 +18,8 @@ use gpu_run_kernel::team::Team;
 static LINEAR: &[u8; 1024] = include_bytes!("linear.bin");
 static VALUES: &[u8; STEPS as usize] = include_bytes!("srgb.bin");
 const STEPS: u32 = 4096;
+
+const TILES_A_BLOCK: u32 = BLOCK / TILE_WIDTH * (BLOCK / TILE_HEIGHT);
 
 /// Where the items are that may touch a tile.
 #[derive(Clone, Copy)]
@@ -32,33 +37,91 @@ impl Items {
     }
 }
 
+/// A tile's place, and the frame's size.
+struct Tile {
+    left: u32,
+    top: u32,
+    width: u32,
+    height: u32,
+}
+
 pub fn raster(team: &Team) {
     let (width, height) = (load(D_WIDTH), load(D_HEIGHT));
-    let (columns, rows) = (width.div_ceil(TILE_WIDTH), height.div_ceil(TILE_HEIGHT));
-    let seed = item::hash(item::hash(VERSION, width), height);
-    let mut tile = team.rank / WARP;
-    while tile < columns * rows {
+    look(team, width, height);
+    let listed = load(S_TO_DRAW);
+    let columns = width.div_ceil(TILE_WIDTH);
+    let mut i = team.rank / WARP;
+    while i < listed {
+        let (tile, first) = (load(TO_DRAW + i * 8), load(TO_DRAW + i * 8 + 4));
         let (left, top) = (tile % columns * TILE_WIDTH, tile / columns * TILE_HEIGHT);
-        let items = items_of(left, top);
-        let (first, second) = hash(items, left, top, seed);
-        let at = TILES + tile * 8;
-        let changed = load(at) != first || load(at + 4) != second;
-        // The ballot: no lane may store before all have loaded.
-        let changed = ballot(changed as u32) != 0;
-        if changed {
-            draw(items, left, top, width, height);
-        }
-        if lane() == 0 {
-            store(at, first);
-            store(at + 4, second);
-            store(DAMAGE + tile * 4, changed as u32);
-            if changed {
-                add(S_DRAWN, 1);
-            }
-        }
-        tile += team.size / WARP;
+        draw(Items { from: first, ..items_of(left, top) }, &Tile { left, top, width, height });
+        i += team.size / WARP;
     }
     team.meet();
+    if team.leads() {
+        store(S_DRAWN, listed);
+        store(S_TO_DRAW, 0);
+    }
+}
+
+/// Lists the tiles to draw: a warp looks at a block, a lane at a tile of it.
+fn look(team: &Team, width: u32, height: u32) {
+    let (columns, rows) = (width.div_ceil(TILE_WIDTH), height.div_ceil(TILE_HEIGHT));
+    let (block_columns, block_rows) = blocks();
+    let seed = item::hash(item::hash(VERSION, width), height);
+    let mut block = team.rank / WARP;
+    while block < block_columns * block_rows {
+        let (left, top) = (block % block_columns * BLOCK, block / block_columns * BLOCK);
+        let items = items_of(left, top);
+        let is_same = items.listed && load(BLOCK_CHANGED + block * 4) == 0;
+        let mut base = 0;
+        while base < TILES_A_BLOCK {
+            let place = base + lane();
+            let column = left / TILE_WIDTH + place % (BLOCK / TILE_WIDTH);
+            let row = top / TILE_HEIGHT + place / (BLOCK / TILE_WIDTH);
+            let (exists, tile) = (column < columns && row < rows, row * columns + column);
+            let mut changed = (false, 0);
+            if exists && !is_same {
+                let tile = Tile { left: column * TILE_WIDTH, top: row * TILE_HEIGHT, width, height };
+                let (hash, first) = shown(items, &tile, seed);
+                changed = (note(row * columns + column, hash), first);
+            }
+            if exists {
+                store(DAMAGE + tile * 4, changed.0 as u32);
+            }
+            if !is_same {
+                list(tile, changed);
+            }
+            base += WARP;
+        }
+        block += team.size / WARP;
+    }
+    team.meet();
+}
+
+/// Keeps a tile's hash; returns whether it is another than before.
+#[inline(always)]
+fn note(tile: u32, (first, second): (u32, u32)) -> bool {
+    let at = TILES + tile * 8;
+    let changed = load(at) != first || load(at + 4) != second;
+    store(at, first);
+    store(at + 4, second);
+    changed
+}
+
+/// Lists the lanes' tiles that changed, each with the place of the first item that it shows.
+#[inline(always)]
+fn list(tile: u32, (changed, first): (bool, u32)) {
+    let mask = ballot(changed as u32);
+    if mask == 0 {
+        return;
+    }
+    let before = if lane() == 0 { add(S_TO_DRAW, mask.count_ones()) } else { 0 };
+    let at = shuffle(before, 0) + (mask & ((1 << lane()) - 1)).count_ones();
+    if changed {
+        store(TO_DRAW + at * 8, tile);
+        store(TO_DRAW + at * 8 + 4, first);
+    }
 }
 
 fn items_of(left: u32, top: u32) -> Items {
@@ -71,42 +134,112 @@ fn items_of(left: u32, top: u32) -> Items {
     }
 }
 
-/// A hash of what the tile shows, as two words. All lanes compute it, so that none has to be told.
-fn hash(items: Items, left: u32, top: u32, seed: u32) -> (u32, u32) {
-    let (mut first, mut second) = (seed, !seed);
-    let mut base = items.from;
-    while base < items.to {
-        let place = base + lane();
-        let item = if place < items.to { items.at(place) } else { 0 };
-        let inside = place < items.to && touches(item, left, top, left + TILE_WIDTH, top + TILE_HEIGHT);
-        // Each lane loads one hash, and all get them by exchange: the loads do not wait for each other.
-        let own = if inside { load(ITEMS + item * ITEM_BYTES + HASH) } else { 0 };
-        let mut mask = ballot(inside as u32);
-        while mask != 0 {
-            let word = shuffle(own, mask.trailing_zeros());
-            first = item::hash(first, word);
-            second = item::hash(second.rotate_left(7), !word);
-            mask &= mask - 1;
+/// How an item lies in a tile.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lies {
+    /// It changes no pixel.
+    Nowhere,
+    /// It changes some pixels, or all of them in different ways.
+    Somewhere,
+    /// It lies over all of them, in one colour.
+    Evenly,
+}
+
+/// Returns how an item that touches a tile lies in it, and whether nothing below it shows. What coverage makes of every pixel must follow:
+/// exactly 0 if it is nowhere, exactly 1 if it is even or hides what is below.
+#[inline(always)]
+fn lies(at: u32, tile: &Tile) -> (Lies, bool) {
+    let kind = load(at + KIND);
+    if kind != RECTANGLE && kind != PIXELS_OF && kind != BORDER {
+        return (Lies::Somewhere, false);
+    }
+    let (left, top) = (tile.left, tile.top);
+    let (right, bottom) = ((left + TILE_WIDTH).min(tile.width), (top + TILE_HEIGHT).min(tile.height));
+    let inset = if kind == BORDER { number(at + MORE) } else { 0.0 };
+    let radius = (number(at + SIZE) - inset).max(0.0);
+    let near = [number(at + SHAPE) + inset, number(at + SHAPE + 4) + inset];
+    let far = [number(at + SHAPE + 8) - inset, number(at + SHAPE + 12) - inset];
+    let within = |x: f32, y: f32| {
+        near[0] + x <= left as f32
+            && far[0] - x >= right as f32
+            && near[1] + y <= top as f32
+            && far[1] - y >= bottom as f32
+    };
+    // Between the corners, from left to right or from top to bottom.
+    if !within(radius, 0.0) && !within(0.0, radius) {
+        return (Lies::Somewhere, false);
+    }
+    if kind == BORDER {
+        return (Lies::Nowhere, false);
+    }
+    let (from, to) = (load(at + FROM), load(at + TO));
+    if from & 0xFFFF > left || from >> 16 > top || (to & 0xFFFF) < right || to >> 16 < bottom {
+        return (Lies::Somewhere, false);
+    }
+    let (colour, other) = (load(at + COLOUR), load(at + COLOUR_2));
+    if kind == PIXELS_OF {
+        return (Lies::Somewhere, true);
+    }
+    (if colour == other { Lies::Evenly } else { Lies::Somewhere }, (colour & other) >> 24 == 255)
+}
+
+/// A hash of what the tile shows, as two words, and the place of the first item that shows.
+#[inline(always)]
+fn shown(items: Items, tile: &Tile, seed: u32) -> ((u32, u32), u32) {
+    let (mut first, mut second, mut from) = (seed, !seed, items.from);
+    let mut place = items.from;
+    while place < items.to {
+        let item = items.at(place);
+        if touches(item, tile.left, tile.top, tile.left + TILE_WIDTH, tile.top + TILE_HEIGHT) {
+            let at = ITEMS + item * ITEM_BYTES;
+            let (lies, hides) = lies(at, tile);
+            if hides {
+                (first, second, from) = (seed, !seed, place);
+            }
+            if lies != Lies::Nowhere {
+                let word = load(at + if lies == Lies::Evenly { COLOUR } else { HASH });
+                first = item::hash(first, word);
+                second = item::hash(second.rotate_left(7), !word);
+            }
         }
-        base += WARP;
+        place += 1;
     }
     // Never what fresh scratch has.
-    (first | 1, second)
+    ((first | 1, second), from)
+}
+
+/// Which of 32 items from a place on show in a tile, as bits.
+#[inline(always)]
+fn showing(items: Items, base: u32, tile: &Tile) -> u32 {
+    let place = base + lane();
+    let mut shows = false;
+    if place < items.to {
+        let item = items.at(place);
+        shows = touches(item, tile.left, tile.top, tile.left + TILE_WIDTH, tile.top + TILE_HEIGHT)
+            && lies(ITEMS + item * ITEM_BYTES, tile).0 != Lies::Nowhere;
+    }
+    ballot(shows as u32)
 }
 
 /// Draws a tile.
 #[inline(never)]
-fn draw(items: Items, left: u32, top: u32, width: u32, height: u32) {
-    let x = left + lane();
-    let mut y = top;
-    while y < (top + TILE_HEIGHT).min(height) {
+fn draw(items: Items, tile: &Tile) {
+    let masks = |i: u32| if items.from + i * WARP < items.to { showing(items, items.from + i * WARP, tile) } else { 0 };
+    // Of the first ones they are found once for all rows.
+    let masks = [masks(0), masks(1), masks(2), masks(3)];
+    let x = tile.left + lane();
+    let mut y = tile.top;
+    while y < (tile.top + TILE_HEIGHT).min(tile.height) {
         let mut pixel = [0.0f32; 3];
         let mut base = items.from;
         while base < items.to {
-            let place = base + lane();
-            let own = if place < items.to { items.at(place) } else { 0 };
-            let inside = place < items.to && touches(own, left, y, left + TILE_WIDTH, y + 1);
-            let mut mask = ballot(inside as u32);
+            let mut mask = match (base - items.from) / WARP {
+                0 => masks[0],
+                1 => masks[1],
+                2 => masks[2],
+                3 => masks[3],
+                _ => showing(items, base, tile),
+            };
             while mask != 0 {
                 let item = items.at(base + mask.trailing_zeros());
                 if touches(item, x, y, x + 1, y + 1) {
@@ -116,9 +249,9 @@ fn draw(items: Items, left: u32, top: u32, width: u32, height: u32) {
             }
             base += WARP;
         }
-        if x < width {
+        if x < tile.width {
             let [red, green, blue] = pixel.map(value);
-            store(PIXELS + (y * width + x) * 4, red | green << 8 | blue << 16 | 0xFF00_0000);
+            store(PIXELS + (y * tile.width + x) * 4, red | green << 8 | blue << 16 | 0xFF00_0000);
         }
         y += 1;
     }
@@ -148,7 +281,7 @@ fn cover(at: u32, x: f32, y: f32, pixel: &mut [f32; 3]) {
     }
     if load(at + KIND) == PIXELS_OF {
         let light = canvas::sample(more.to_bits(), colour, edges, x, y);
-        (0..3).for_each(|i| pixel[i] += (light[i] - pixel[i]) * coverage);
+        (0..3).for_each(|i| blend(&mut pixel[i], light[i], coverage));
         return;
     }
     if load(at + KIND) == RECTANGLE && colour != other {
@@ -158,10 +291,15 @@ fn cover(at: u32, x: f32, y: f32, pixel: &mut [f32; 3]) {
     let opacity = coverage * (colour >> 24) as f32 / 255.0;
     let mut channel = 0;
     while channel < 3 {
-        let light = brightness(colour >> (channel * 8) & 255);
-        pixel[channel] += (light - pixel[channel]) * opacity;
+        blend(&mut pixel[channel], brightness(colour >> (channel * 8) & 255), opacity);
         channel += 1;
     }
+}
+
+/// Lays light over a channel. What is opaque hides everything below: not even rounding may tell what that was.
+#[inline(always)]
+fn blend(channel: &mut f32, light: f32, opacity: f32) {
+    *channel = if opacity >= 1.0 { light } else { *channel + (light - *channel) * opacity };
 }
 
 #[inline(always)]

@@ -306,6 +306,8 @@ words! { SCRATCH, 4;
     S_COPIED
     /// Parts of widgets to paint.
     S_PARTS
+    /// Tiles to draw that are listed so far.
+    S_TO_DRAW
 }
 /// Levels of widgets that there can be: sizes are found by functions that call themselves, and a thread's stack is short.
 pub const MAX_LEVELS: u32 = 16;
@@ -380,8 +382,14 @@ pub const ITEMS: u32 = SIZES + WIDGETS * KEPT * 32;
 /// Blocks of 128 by 128 pixels: where the items of each begin in the list of items by block.
 pub const BLOCK: u32 = 128;
 pub const MAX_BLOCKS: u32 = MAX_WIDTH.div_ceil(BLOCK) * MAX_HEIGHT.div_ceil(BLOCK);
-pub const BLOCKS: u32 = ITEMS + MAX_ITEMS * ITEM_BYTES;
-pub const BY_BLOCK: u32 = BLOCKS + (MAX_BLOCKS + 2).next_multiple_of(16) * 4;
+/// For each [`CHUNK`] of items the pixels that they can touch, as an item has them.
+pub const CHUNK: u32 = 32;
+pub const CHUNKS: u32 = ITEMS + MAX_ITEMS * ITEM_BYTES;
+pub const BLOCKS: u32 = CHUNKS + MAX_ITEMS / CHUNK * 8;
+/// A hash of the items of each block with their order (two words), and whether it is another than in the frame before.
+pub const BLOCK_HASHES: u32 = BLOCKS + (MAX_BLOCKS + 2).next_multiple_of(16) * 4;
+pub const BLOCK_CHANGED: u32 = BLOCK_HASHES + MAX_BLOCKS * 8;
+pub const BY_BLOCK: u32 = BLOCK_CHANGED + MAX_BLOCKS.next_multiple_of(16) * 4;
 pub const MAX_BY_BLOCK: u32 = 1 << 20;
 /// Tiles of 32 by 8 pixels: what each shows, as a hash, and whether it was drawn in this frame.
 pub const TILE_WIDTH: u32 = 32;
@@ -389,8 +397,10 @@ pub const TILE_HEIGHT: u32 = 8;
 pub const MAX_TILES: u32 = MAX_WIDTH / TILE_WIDTH * MAX_HEIGHT.div_ceil(TILE_HEIGHT);
 pub const TILES: u32 = BY_BLOCK + MAX_BY_BLOCK * 4;
 pub const DAMAGE: u32 = TILES + MAX_TILES * 8;
+/// The tiles to draw: each one's number, and the place of the first item that it shows.
+pub const TO_DRAW: u32 = DAMAGE + MAX_TILES * 4;
 /// The frame buffer, one word a pixel: red, green, blue, 255.
-pub const PIXELS: u32 = DAMAGE + MAX_TILES * 4;
+pub const PIXELS: u32 = TO_DRAW + MAX_TILES * 8;
 pub const MEMORY_END: u32 = PIXELS + MAX_WIDTH * MAX_HEIGHT * 4;
 /// The size that the module is linked with (.cargo/config.toml).
 pub const DESKTOP_BYTES: u32 = 134_217_728;
