@@ -43,9 +43,9 @@ desktops = []
 class Desktop:
     """A live desktop."""
 
-    def __init__(self, listen="127.0.0.1:0"):
-        command = [GPU_RUN, "desktop", "--device", "cpu", "--script", str(folder / "settings"), "--size", f"{WIDTH}x{HEIGHT}",
-                   "--listen", listen]
+    def __init__(self, listen="127.0.0.1:0", options=None):
+        options = options or ["--script", str(folder / "settings"), "--no-apps"]
+        command = [GPU_RUN, "desktop", "--device", "cpu", "--size", f"{WIDTH}x{HEIGHT}", "--listen", listen, *options]
         # Nothing of this script's stays open in it: who waits for its output must not wait for a desktop that a failure left.
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment)
         desktops.append(self.process)
@@ -227,6 +227,63 @@ def sends_wheel_touch_clipboard_and_what_input_methods_compose():
     desktop.end()
 
 
+# Makes the file `ran` in the first folder.
+TOUCH = """(module
+    (import "wasi_snapshot_preview1" "path_open"
+        (func $open (param i32 i32 i32 i32 i32 i64 i64 i32 i32) (result i32)))
+    (memory (export "memory") 1) (data (i32.const 0) "ran")
+    (func (export "_start") (drop (call $open
+        (i32.const 3) (i32.const 0) (i32.const 0) (i32.const 3) (i32.const 1) (i64.const 64) (i64.const 0) (i32.const 0) (i32.const 8)))))"""
+
+
+def apps_do_their_work():
+    home = folder / "home"
+    home.mkdir()
+    (folder / "touch.wat").write_text(TOUCH)
+    (home / "long.txt").write_text("".join(f"line {number}\n" for number in range(300)))
+    desktop = Desktop(options=["--dir", f"{home}::.", "--program", f"touch={folder / 'touch.wat'}"])
+    page = open_page(desktop)
+    keep(page, "apps-none")
+
+    def start(name, downs):
+        """Starts an app from the menu, by keyboard."""
+        page.keyboard.press("Control+Space")
+        settle(page)
+        keep(page, f"apps-menu-{name}")
+        for _ in range(downs):
+            page.keyboard.press("ArrowDown")
+        page.keyboard.press("Enter")
+        settle(page)
+        keep(page, f"apps-{name}")
+
+    start("terminal", 0)
+    page.keyboard.type("touch")
+    page.keyboard.press("Enter")
+    until(lambda: (home / "ran").exists(), "the terminal has run a program")
+    start("editor", 2)
+    # The path, two buttons, the text.
+    for keys in ("Tab", "long.txt", "Enter"):
+        page.keyboard.press(keys) if keys[0].isupper() else page.keyboard.type(keys)
+    opened = settle(page)
+    keep(page, "apps-opened")
+    page.mouse.move(300, 350)
+    page.mouse.wheel(0, 300)
+    until(lambda: shown(page) != opened, "the wheel scrolls the text")
+    keep(page, "apps-scrolled")
+    # Opening gave the text the focus.
+    page.keyboard.press("Control+Home")
+    page.keyboard.type("typed ")
+    settle(page)
+    for _ in range(1):
+        page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Enter")
+    until(lambda: (home / "long.txt").read_text().startswith("typed line 0\nline 1\n"), "the editor has saved")
+    assert (home / "long.txt").read_text() == "typed " + "".join(f"line {number}\n" for number in range(300))
+    other = open_page(desktop)
+    same(settle(page), settle(other), "two viewers of apps")
+    desktop.end()
+
+
 def is_crisp_at_every_pixel_ratio():
     desktop = Desktop()
     for ratio in (1.5, 2):
@@ -311,7 +368,8 @@ def measures_latency():
 
 (folder / "settings").write_text(SETTINGS)
 failed = 0
-for test in (shows_the_script_and_takes_mouse_and_keyboard, sends_wheel_touch_clipboard_and_what_input_methods_compose, is_crisp_at_every_pixel_ratio,
+for test in (shows_the_script_and_takes_mouse_and_keyboard, sends_wheel_touch_clipboard_and_what_input_methods_compose, apps_do_their_work,
+             is_crisp_at_every_pixel_ratio,
              comes_back_when_the_server_does, refuses_others, needs_the_token_where_others_can_connect, measures_latency):
     try:
         test()

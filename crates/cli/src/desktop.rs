@@ -7,8 +7,7 @@ use gpu_run_compiler::{Compiler, printable};
 use gpu_run_console::failure::Failure;
 use gpu_run_console::output::Standard;
 use gpu_run_console::terminal;
-use gpu_run_desktop::apps::Apps;
-use gpu_run_desktop::live::{Handle, Live};
+use gpu_run_desktop::live::{Handle, Live, Owners};
 use gpu_run_desktop::{Desktop, Error, Options, Script, map};
 use gpu_run_machine::{Start, Status};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -34,7 +33,8 @@ pub(crate) fn desktop(args: &DesktopArgs) -> Result<u8> {
 
     let device = devices::open(args.device)?;
     let compiler = Compiler::new(program_cache::open(&args.cache)?);
-    let with_apps = live.is_some() || !args.apps.files.is_empty() || script.as_ref().is_some_and(Script::starts_apps);
+    let starts = !args.apps.files.is_empty() || script.as_ref().is_some_and(Script::starts_apps);
+    let with_apps = !args.apps.no_apps && (live.is_some() || starts);
     let prepared = if with_apps { Some(apps::prepare(&args.apps, &args.cache, &device)?) } else { None };
     let options = Options { width, height, scale: args.scale, grid: args.grid, threads: args.threads };
     let mut desktop = Desktop::boot(&compiler, &device, Start::Empty, &options).map_err(failure)?;
@@ -54,7 +54,8 @@ pub(crate) fn desktop(args: &DesktopArgs) -> Result<u8> {
         }
         match (live, &mut apps) {
             (Some(live), Some(apps)) => show(live, &mut desktop, apps, args.rate),
-            _ => Ok(0),
+            (Some(live), None) => show(live, &mut desktop, &mut (), args.rate),
+            (None, _) => Ok(0),
         }
     };
     let happened = happens();
@@ -87,7 +88,7 @@ fn bind(address: SocketAddr) -> Result<Live> {
 }
 
 /// Shows the desktop in browsers until a signal arrives. Returns the exit code.
-fn show(live: Live, desktop: &mut Desktop, apps: &mut Apps, rate: u32) -> Result<u8> {
+fn show(live: Live, desktop: &mut Desktop, owners: &mut dyn Owners, rate: u32) -> Result<u8> {
     let (handle, ended_by) = (live.handle(), Arc::new(AtomicU8::new(0)));
     let mut signals = Signals::new([SIGINT, SIGTERM]).context("cannot wait for signals")?;
     let signal_code = ended_by.clone();
@@ -106,7 +107,7 @@ fn show(live: Live, desktop: &mut Desktop, apps: &mut Apps, rate: u32) -> Result
     let thread = std::thread::Builder::new().name("signals".into());
     thread.spawn(watch).context("cannot start the thread that waits for signals")?;
     terminal::say(&format!("The desktop is at {} (Ctrl+C ends it)\n", live.url()));
-    live.run(desktop, apps, rate).map_err(failure)?;
+    live.run(desktop, owners, rate).map_err(failure)?;
     Ok(ended_by.load(Ordering::Relaxed))
 }
 

@@ -10,6 +10,10 @@ pub(crate) struct AppArgs {
     #[arg(value_name = "APP")]
     pub(crate) files: Vec<PathBuf>,
 
+    /// Shows no bar and no apps: only what the script makes. That is so anyway with --png, if no APP is named and the script starts none
+    #[arg(long, conflicts_with = "files")]
+    pub(crate) no_apps: bool,
+
     #[command(flatten)]
     pub(crate) given: GivenArgs,
 

@@ -25,7 +25,14 @@ pub fn run(ui: &Ui, args: &[String]) -> io::Result<()> {
     let save = bar.button("Save").icon(Icon::Save).strong();
     let text = window.area("").grow(1.0);
     let said = window.label("A file's path, and Open. Save writes it; a new path makes a new file.").quiet();
-    let mut editor = Editor { window: window.clone(), path: path.clone(), text: text.clone(), said, opened: None, is_changed: false };
+    let mut editor = Editor {
+        window: window.clone(),
+        path: path.clone(),
+        text: text.clone(),
+        said,
+        opened: None,
+        is_changed: false,
+    };
     if !args.is_empty() {
         editor.open()?;
     }

@@ -36,7 +36,11 @@ pub fn run(ui: &Ui, _: &[String]) -> io::Result<()> {
                 let (drawn, time) = (gained("frames"), gained("time_us").max(1.0));
                 let per_second = drawn / time * 1e6;
                 rate.set_text(&format!("{per_second:.0} frames/s"));
-                let work: f64 = now.keys().filter(|name| name.ends_with("_us") && *name != "time_us" && *name != "wait_us").map(|name| gained(name)).sum();
+                let work: f64 = now
+                    .keys()
+                    .filter(|name| name.ends_with("_us") && *name != "time_us" && *name != "wait_us")
+                    .map(|name| gained(name))
+                    .sum();
                 busy.set_text(&format!("{:.1} % busy", work / time * 100.0));
                 frames.add_point(0, per_second as f32);
                 for (series, (_, name)) in PHASES.iter().enumerate() {
