@@ -16,6 +16,17 @@ pub fn round(value: f32) -> i32 {
     floor(value + 0.5)
 }
 
+/// The smaller of two numbers. `f32::min` also has to care about NaN, which costs a call on `cpu`.
+#[inline(always)]
+pub fn least(a: f32, b: f32) -> f32 {
+    if a < b { a } else { b }
+}
+/// The larger of two numbers.
+#[inline(always)]
+pub fn most(a: f32, b: f32) -> f32 {
+    if a > b { a } else { b }
+}
+
 #[inline(always)]
 pub fn sqrt(value: f32) -> f32 {
     if value <= 0.0 {

@@ -7,7 +7,8 @@
 use crate::canvas;
 use crate::geometry::{blocks, touches};
 use crate::item::{
-    self, BORDER, COLOUR, COLOUR_2, FROM, GLYPH, HASH, KIND, LINE, MORE, PIXELS_OF, RECTANGLE, SHADOW, SHAPE, SIZE, TO,
+    self, BORDER, COLOUR, COLOUR_2, Edges, FROM, GLYPH, HASH, KIND, LINE, MORE, PIXELS_OF, RECTANGLE, SHADOW, SHAPE,
+    SIZE, TO,
 };
 use crate::memory::*;
 use crate::shapes;
@@ -15,9 +16,16 @@ use gpu_run_kernel::gpu::{WARP, add, ballot, lane, load, shuffle, store};
 use gpu_run_kernel::team::Team;
 
 /// Brightness of each value of a colour's channel, and the value for each of 4096 steps of brightness.
-static LINEAR: &[u8; 1024] = include_bytes!("linear.bin");
+static LINEAR: Words = Words(*include_bytes!("linear.bin"));
 static VALUES: &[u8; STEPS as usize] = include_bytes!("srgb.bin");
 const STEPS: u32 = 4096;
+
+/// Aligned, so that a word is loaded at once and not byte by byte.
+#[repr(align(4))]
+struct Words([u8; 1024]);
+
+/// Added to the place of the first item that a tile shows: it covers all of the tile, and hides what is below.
+const HIDES: u32 = 1 << 31;
 
 const TILES_A_BLOCK: u32 = BLOCK / TILE_WIDTH * (BLOCK / TILE_HEIGHT);
 
@@ -50,12 +58,23 @@ pub fn raster(team: &Team) {
     look(team, width, height);
     let listed = load(S_TO_DRAW);
     let columns = width.div_ceil(TILE_WIDTH);
+    let warps = team.size / WARP;
     let mut i = team.rank / WARP;
-    while i < listed {
-        let (tile, first) = (load(TO_DRAW + i * 8), load(TO_DRAW + i * 8 + 4));
-        let (left, top) = (tile % columns * TILE_WIDTH, tile / columns * TILE_HEIGHT);
-        draw(Items { from: first, ..items_of(left, top) }, &Tile { left, top, width, height });
-        i += team.size / WARP;
+    let mut drawn = 0;
+    while drawn < listed {
+        if i < listed {
+            let (tile, first) = (load(TO_DRAW + i * 8), load(TO_DRAW + i * 8 + 4));
+            let (left, top) = (tile % columns * TILE_WIDTH, tile / columns * TILE_HEIGHT);
+            let items = Items { from: first & !HIDES, ..items_of(left, top) };
+            draw(items, first & HIDES != 0, &Tile { left, top, width, height });
+        }
+        i += warps;
+        drawn += warps;
+        // `cpu` takes threads that meet nobody for long as idle, and sleeps between their turns. Many warps meet rarely: on a GPU they
+        // would wait for the slowest of them.
+        if (drawn / warps).is_multiple_of(2 * warps) {
+            team.meet();
+        }
     }
     team.meet();
     if team.leads() {
@@ -183,7 +202,7 @@ fn lies(at: u32, tile: &Tile) -> (Lies, bool) {
     (if colour == other { Lies::Evenly } else { Lies::Somewhere }, (colour & other) >> 24 == 255)
 }
 
-/// A hash of what the tile shows, as two words, and the place of the first item that shows.
+/// A hash of what the tile shows, as two words, and the place of the first item that shows, with [`HIDES`].
 #[inline(always)]
 fn shown(items: Items, tile: &Tile, seed: u32) -> ((u32, u32), u32) {
     let (mut first, mut second, mut from) = (seed, !seed, items.from);
@@ -194,7 +213,7 @@ fn shown(items: Items, tile: &Tile, seed: u32) -> ((u32, u32), u32) {
             let at = ITEMS + item * ITEM_BYTES;
             let (lies, hides) = lies(at, tile);
             if hides {
-                (first, second, from) = (seed, !seed, place);
+                (first, second, from) = (seed, !seed, place | HIDES);
             }
             if lies != Lies::Nowhere {
                 let word = load(at + if lies == Lies::Evenly { COLOUR } else { HASH });
@@ -221,16 +240,30 @@ fn showing(items: Items, base: u32, tile: &Tile) -> u32 {
     ballot(shows as u32)
 }
 
-/// Draws a tile.
+/// Draws a tile; `hides`: its first item covers all of it.
 #[inline(never)]
-fn draw(items: Items, tile: &Tile) {
+fn draw(items: Items, hides: bool, tile: &Tile) {
+    let x = tile.left + lane();
+    let ground = ITEMS + items.at(items.from) * ITEM_BYTES;
+    let is_even = hides && load(ground + KIND) == RECTANGLE && load(ground + COLOUR) == load(ground + COLOUR_2);
+    let even = if is_even { ink(ground, 0.0, 0.0).0 } else { [0.0; 3] };
+    let items = Items { from: items.from + hides as u32, ..items };
     let masks = |i: u32| if items.from + i * WARP < items.to { showing(items, items.from + i * WARP, tile) } else { 0 };
     // Of the first ones they are found once for all rows.
     let masks = [masks(0), masks(1), masks(2), masks(3)];
-    let x = tile.left + lane();
+    let bottom = (tile.top + TILE_HEIGHT).min(tile.height);
     let mut y = tile.top;
-    while y < (tile.top + TILE_HEIGHT).min(tile.height) {
-        let mut pixel = [0.0f32; 3];
+    if is_even && masks == [0; 4] && items.from + 4 * WARP >= items.to {
+        let word = packed(even);
+        while x < tile.width && y < bottom {
+            store(PIXELS + (y * tile.width + x) * 4, word);
+            y += 1;
+        }
+        return;
+    }
+    while y < bottom {
+        let (middle_x, middle_y) = (x as f32 + 0.5, y as f32 + 0.5);
+        let mut pixel = if hides && !is_even { ink(ground, middle_x, middle_y).0 } else { even };
         let mut base = items.from;
         while base < items.to {
             let mut mask = match (base - items.from) / WARP {
@@ -243,18 +276,24 @@ fn draw(items: Items, tile: &Tile) {
             while mask != 0 {
                 let item = items.at(base + mask.trailing_zeros());
                 if touches(item, x, y, x + 1, y + 1) {
-                    cover(ITEMS + item * ITEM_BYTES, x as f32 + 0.5, y as f32 + 0.5, &mut pixel);
+                    cover(ITEMS + item * ITEM_BYTES, middle_x, middle_y, &mut pixel);
                 }
                 mask &= mask - 1;
             }
             base += WARP;
         }
         if x < tile.width {
-            let [red, green, blue] = pixel.map(value);
-            store(PIXELS + (y * tile.width + x) * 4, red | green << 8 | blue << 16 | 0xFF00_0000);
+            store(PIXELS + (y * tile.width + x) * 4, packed(pixel));
         }
         y += 1;
     }
+}
+
+/// A pixel as the frame buffer has it.
+#[inline(always)]
+fn packed(pixel: [f32; 3]) -> u32 {
+    let [red, green, blue] = pixel.map(value);
+    red | green << 8 | blue << 16 | 0xFF00_0000
 }
 
 #[inline(always)]
@@ -262,38 +301,46 @@ fn number(at: u32) -> f32 {
     f32::from_bits(load(at))
 }
 
+/// Where an item's shape is.
+#[inline(always)]
+fn edges(at: u32) -> Edges {
+    [number(at + SHAPE), number(at + SHAPE + 4), number(at + SHAPE + 8), number(at + SHAPE + 12)]
+}
+
+/// The light of an item at a pixel, for each channel, and its opacity, of 255.
+#[inline(always)]
+fn ink(at: u32, x: f32, y: f32) -> ([f32; 3], f32) {
+    let (mut colour, other) = (load(at + COLOUR), load(at + COLOUR_2));
+    let kind = load(at + KIND);
+    if kind == PIXELS_OF {
+        return (canvas::sample(load(at + MORE), colour, edges(at), x, y), 255.0);
+    }
+    if kind == RECTANGLE && colour != other {
+        let [_, top, _, bottom] = edges(at);
+        let share = ((y - top) / (bottom - top)).clamp(0.0, 1.0);
+        colour = crate::theme::mix(colour, other, share);
+    }
+    ([0, 8, 16].map(|shift| brightness(colour >> shift & 255)), (colour >> 24) as f32)
+}
+
 /// Lays an item over a pixel, in linear light.
 #[inline(always)]
 fn cover(at: u32, x: f32, y: f32, pixel: &mut [f32; 3]) {
-    let edges = [number(at + SHAPE), number(at + SHAPE + 4), number(at + SHAPE + 8), number(at + SHAPE + 12)];
-    let (size, more) = (number(at + SIZE), number(at + MORE));
-    let (mut colour, other) = (load(at + COLOUR), load(at + COLOUR_2));
+    let (edges, size, more) = (edges(at), number(at + SIZE), number(at + MORE));
     let coverage = match load(at + KIND) {
         RECTANGLE | PIXELS_OF => shapes::rectangle(x, y, edges, size),
         BORDER => shapes::border(x, y, edges, size, more),
         SHADOW => shapes::shadow(x, y, edges, size, more),
         LINE => shapes::line(x, y, edges, size),
-        GLYPH => shapes::glyph(x - edges[0], y - edges[1], size, more.to_bits(), other),
+        GLYPH => shapes::glyph(x - edges[0], y - edges[1], size, more.to_bits(), load(at + COLOUR_2)),
         _ => 0.0,
     };
     if coverage <= 0.0 {
         return;
     }
-    if load(at + KIND) == PIXELS_OF {
-        let light = canvas::sample(more.to_bits(), colour, edges, x, y);
-        (0..3).for_each(|i| blend(&mut pixel[i], light[i], coverage));
-        return;
-    }
-    if load(at + KIND) == RECTANGLE && colour != other {
-        let share = ((y - edges[1]) / (edges[3] - edges[1])).clamp(0.0, 1.0);
-        colour = crate::theme::mix(colour, other, share);
-    }
-    let opacity = coverage * (colour >> 24) as f32 / 255.0;
-    let mut channel = 0;
-    while channel < 3 {
-        blend(&mut pixel[channel], brightness(colour >> (channel * 8) & 255), opacity);
-        channel += 1;
-    }
+    let (light, opacity) = ink(at, x, y);
+    let opacity = coverage * opacity / 255.0;
+    (0..3).for_each(|i| blend(&mut pixel[i], light[i], opacity));
 }
 
 /// Lays light over a channel. What is opaque hides everything below: not even rounding may tell what that was.
@@ -305,7 +352,8 @@ fn blend(channel: &mut f32, light: f32, opacity: f32) {
 #[inline(always)]
 pub fn brightness(value: u32) -> f32 {
     let at = value as usize * 4;
-    f32::from_le_bytes([LINEAR[at], LINEAR[at + 1], LINEAR[at + 2], LINEAR[at + 3]])
+    let bytes = &LINEAR.0;
+    f32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
 /// The value of a colour's channel for a brightness.

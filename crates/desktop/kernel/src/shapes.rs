@@ -1,14 +1,14 @@
 //! Coverage: how much of a pixel a shape covers, 0 to 1. A pixel is given by its centre.
 
 use crate::item::Edges;
-use crate::math::{ease, sqrt};
+use crate::math::{ease, least, most, sqrt};
 use crate::memory::LINES;
 use gpu_run_kernel::gpu::load;
 
 /// How much of the pixel's length lies between two edges.
 #[inline(always)]
 fn overlap(centre: f32, from: f32, to: f32) -> f32 {
-    ((centre + 0.5).min(to) - (centre - 0.5).max(from)).max(0.0)
+    most(least(centre + 0.5, to) - most(centre - 0.5, from), 0.0)
 }
 
 /// A rounded rectangle: exact along its edges, and to a few hundredths of a pixel in its corners.
@@ -16,20 +16,20 @@ fn overlap(centre: f32, from: f32, to: f32) -> f32 {
 pub fn rectangle(x: f32, y: f32, edges: Edges, radius: f32) -> f32 {
     let [left, top, right, bottom] = edges;
     let straight = overlap(x, left, right) * overlap(y, top, bottom);
-    let radius = radius.min((right - left) / 2.0).min((bottom - top) / 2.0);
+    let radius = least(least(radius, (right - left) / 2.0), (bottom - top) / 2.0);
     let (dx, dy) = beside(x, y, edges, radius);
     if radius <= 0.0 || dx == 0.0 || dy == 0.0 {
         return straight;
     }
-    straight.min((0.5 + radius - sqrt(dx * dx + dy * dy)).max(0.0))
+    least(straight, most(0.5 + radius - sqrt(dx * dx + dy * dy), 0.0))
 }
 
 /// How far a point lies beside the rectangle that the corners' centres form.
 #[inline(always)]
 fn beside(x: f32, y: f32, edges: Edges, radius: f32) -> (f32, f32) {
     let [left, top, right, bottom] = edges;
-    let dx = (left + radius - x).max(x - right + radius).max(0.0);
-    let dy = (top + radius - y).max(y - bottom + radius).max(0.0);
+    let dx = most(most(left + radius - x, x - right + radius), 0.0);
+    let dy = most(most(top + radius - y, y - bottom + radius), 0.0);
     (dx, dy)
 }
 
@@ -38,7 +38,7 @@ fn beside(x: f32, y: f32, edges: Edges, radius: f32) -> (f32, f32) {
 pub fn border(x: f32, y: f32, edges: Edges, radius: f32, width: f32) -> f32 {
     let [left, top, right, bottom] = edges;
     let inner = [left + width, top + width, right - width, bottom - width];
-    (rectangle(x, y, edges, radius) - rectangle(x, y, inner, (radius - width).max(0.0))).max(0.0)
+    most(rectangle(x, y, edges, radius) - rectangle(x, y, inner, most(radius - width, 0.0)), 0.0)
 }
 
 /// A shadow that fades from all of it to nothing, from `fade` inside the edge to `fade` outside.
@@ -70,7 +70,7 @@ pub fn glyph(x: f32, y: f32, scale: f32, first: u32, lines: u32) -> f32 {
     while at < end {
         let y0 = -f32::from_bits(load(at + 4)) * scale - top;
         let y1 = -f32::from_bits(load(at + 12)) * scale - top;
-        let (low, high) = (y0.min(y1), y0.max(y1));
+        let (low, high) = (least(y0, y1), most(y0, y1));
         if high > 0.0 && low < 1.0 && low < high {
             let x0 = f32::from_bits(load(at)) * scale - left;
             let x1 = f32::from_bits(load(at + 8)) * scale - left;
@@ -82,13 +82,13 @@ pub fn glyph(x: f32, y: f32, scale: f32, first: u32, lines: u32) -> f32 {
         }
         at += 16;
     }
-    area.abs().min(1.0)
+    least(area.abs(), 1.0)
 }
 
 /// How much of the pixel's row is right of a line that crosses it from `a` to `b`, within the pixel from 0 to 1.
 #[inline(always)]
 fn right_of(a: f32, b: f32) -> f32 {
-    let (low, high) = (a.min(b), a.max(b));
+    let (low, high) = (least(a, b), most(a, b));
     if low >= 1.0 {
         0.0
     } else if high <= 0.0 {
