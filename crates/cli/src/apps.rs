@@ -22,6 +22,9 @@ use std::time::Instant;
 /// The first number of a widget that is an app's. Those before are a script's.
 const FIRST_WIDGET: u32 = 4096;
 
+/// On a GPU, so many apps of one program have their place before the desktop runs.
+const SEATS: usize = 12;
+
 /// Programs with windows, ready to be started.
 pub(crate) struct Prepared {
     processes: Arc<Processes>,
@@ -55,7 +58,7 @@ pub(crate) fn prepare(args: &AppArgs, cache: &CacheArgs, device: &Arc<dyn Device
     let guest = Guest::new(&[], &args.given.env, args.given.preopens())?.with_net(&args.given.net);
     let mut builder = guest.with_programs(processes.programs()).into_builder();
     builder.env(INSTANCE, "0")?;
-    processes.prepare()?;
+    processes.prepare(SEATS)?;
     let is_trusted = |name: &String| !own.contains(name);
     let listed = apps.into_iter().map(|(name, _)| Listed { is_trusted: is_trusted(&name), name }).collect();
     Ok(Prepared { processes, builder, descriptor: 3 + args.given.preopens().count(), listed, own })

@@ -47,7 +47,7 @@ pub(crate) fn of_desktop(
     device: &Arc<dyn Device>,
 ) -> Result<Processes> {
     let (codegen, backtrace) = (CodegenArgs::usual(), Wanted::new(&args.given.env));
-    let loader = ProgramLoader { cache: cache.clone(), codegen, max_memory: None, backtrace };
+    let loader = ProgramLoader { cache: cache.clone(), codegen, max_memory: Some(args.max_memory), backtrace };
     let mut all = named(&args.processes.programs, &loader, device)?;
     let mut compiled: Vec<(Arc<Vec<u8>>, Loaded)> = Vec::new();
     for (name, source) in apps {
@@ -65,7 +65,8 @@ pub(crate) fn of_desktop(
         all.push((name.clone(), loaded));
     }
     let max_processes = args.processes.max_processes as usize + apps.len();
-    let settings = ProcessSettings { device: device.clone(), own: None, max_memory: None, max_processes };
+    let settings =
+        ProcessSettings { device: device.clone(), own: None, max_memory: Some(args.max_memory), max_processes };
     Ok(Processes::new(settings, all, Box::new(loader)))
 }
 

@@ -2,6 +2,7 @@
 
 use super::common::{GivenArgs, ProcessArgs};
 use clap::Args;
+use gpu_run_console::units;
 use std::path::PathBuf;
 
 #[derive(Clone, Debug, Args)]
@@ -16,6 +17,10 @@ pub(crate) struct AppArgs {
 
     #[command(flatten)]
     pub(crate) given: GivenArgs,
+
+    /// Limits the memory of each app and of each program that it starts; bytes, or a number with `K`, `M` or `G` (powers of 1024)
+    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = units::size, allow_hyphen_values = true)]
+    pub(crate) max_memory: u64,
 
     #[command(flatten)]
     pub(crate) processes: ProcessArgs,

@@ -135,8 +135,17 @@ impl Processes {
     pub fn new(settings: ProcessSettings, named: Vec<(String, Loaded)>, loader: Box<dyn Loader>) -> Self {
         let ProcessSettings { device, own, max_memory, max_processes } = settings;
         let is_gpu = device.is_gpu();
-        let image = |(name, loaded)| (name, Arc::new(Image::new(loaded, max_memory)));
-        let named = named.into_iter().map(image).collect();
+        let mut images: Vec<Arc<Image>> = Vec::new();
+        // Several names may stand for one program, which has its seats once.
+        let mut image = |loaded: Loaded| {
+            let is_same = |image: &&Arc<Image>| Arc::ptr_eq(&image.loaded.program, &loaded.program);
+            let known = images.iter().find(is_same).cloned();
+            known.unwrap_or_else(|| {
+                images.push(Arc::new(Image::new(loaded, max_memory)));
+                images[images.len() - 1].clone()
+            })
+        };
+        let named = named.into_iter().map(|(name, loaded)| (name, image(loaded))).collect();
         let shared = Shared {
             loader,
             device,
@@ -182,7 +191,7 @@ impl Processes {
         options: &RunOptions,
     ) -> Result<(Outcome, RunStats), Error> {
         let mut seat = Seat::new(&loaded.program, options.max_memory, options.common_of(&loaded.program)?)?;
-        self.prepare()?;
+        self.prepare(SEATS_ON_GPU)?;
         let began = Instant::now();
         let ran = seat.run(loaded, context, options);
         self.finish(options);
@@ -205,10 +214,16 @@ impl Processes {
     }
 
     /// Makes the named programs near. From here on, the device loads and frees nothing until the run is over: whatever the
-    /// processes need is there before the first kernel runs.
-    pub fn prepare(&self) -> Result<(), Error> {
+    /// processes need is there before the first kernel runs. On a GPU, each program has so many seats then.
+    pub fn prepare(&self, seats: usize) -> Result<(), Error> {
         if self.shared.device.is_gpu() {
-            self.shared.named.values().try_for_each(|image| image.prepare(SEATS_ON_GPU))?;
+            let mut prepared: Vec<&Arc<Image>> = Vec::new();
+            for image in self.shared.named.values() {
+                if !prepared.iter().any(|other| Arc::ptr_eq(other, image)) {
+                    image.prepare(seats)?;
+                    prepared.push(image);
+                }
+            }
         }
         self.shared.are_near.store(true, Ordering::Relaxed);
         Ok(())
