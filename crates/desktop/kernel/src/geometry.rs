@@ -24,18 +24,13 @@ pub fn geometry(team: &Team) {
     let items = total.min(MAX_ITEMS);
     team.for_each(items.div_ceil(CHUNK), |chunk| bound(chunk, items));
     let (columns, rows) = blocks();
-    each_block(team, columns * rows, |block| {
-        let mut count = 0;
-        each_touching(block, columns, items, |_, mask| count += mask.count_ones());
-        if lane() == 0 {
-            store(BLOCKS + block * 4, count);
-        }
-    });
-    let count = |block: u32| load(BLOCKS + block * 4);
+    // First every block has as much room as any other.
+    let room = MAX_BY_BLOCK / (columns * rows);
+    each_block(team, columns * rows, |block| list_block(block, columns, items, block * room, room));
+    let count = |block: u32| load(BLOCKS + block * 8 + 4) - load(BLOCKS + block * 8);
+    let most = team.reduce_over(columns * rows, count, u32::max);
     let listed = team.scan(columns * rows, count, |block, before| set(T_ITEM, block, before));
-    team.for_each(columns * rows, |block| store(BLOCKS + block * 4, get(T_ITEM, block)));
     if team.leads() {
-        store(BLOCKS + columns * rows * 4, listed);
         store(S_ITEMS, items);
         store(S_BY_BLOCK, listed);
     }
@@ -43,18 +38,28 @@ pub fn geometry(team: &Team) {
     if listed > MAX_BY_BLOCK {
         return forget(team);
     }
-    each_block(team, columns * rows, |block| {
-        let mut at = load(BLOCKS + block * 4);
-        each_touching(block, columns, items, |item, mask| {
-            if mask >> lane() & 1 != 0 {
-                let rank = (mask & ((1 << lane()) - 1)).count_ones();
-                store(BY_BLOCK + (at + rank) * 4, item);
-            }
-            at += mask.count_ones();
-        });
-    });
+    if most > room {
+        each_block(team, columns * rows, |block| list_block(block, columns, items, get(T_ITEM, block), MAX_BY_BLOCK));
+    }
     let seed = item::hash(item::hash(VERSION, load(D_WIDTH)), load(D_HEIGHT));
     team.for_each(columns * rows, |block| compare(block, seed));
+}
+
+/// Lists the items that touch a block, from a place on; those that do not fit are only counted.
+#[inline(always)]
+fn list_block(block: u32, columns: u32, items: u32, from: u32, room: u32) {
+    let mut count = 0;
+    each_touching(block, columns, items, |item, mask| {
+        let rank = count + (mask & ((1 << lane()) - 1)).count_ones();
+        if mask >> lane() & 1 != 0 && rank < room {
+            store(BY_BLOCK + (from + rank) * 4, item);
+        }
+        count += mask.count_ones();
+    });
+    if lane() == 0 {
+        store(BLOCKS + block * 8, from);
+        store(BLOCKS + block * 8 + 4, from + count);
+    }
 }
 
 /// Makes every block count as changed in the next frame.
@@ -65,8 +70,8 @@ pub fn forget(team: &Team) {
 /// Notes whether a block has other items than in the frame before.
 fn compare(block: u32, seed: u32) {
     let (mut first, mut second) = (seed, !seed);
-    let mut place = load(BLOCKS + block * 4);
-    while place < load(BLOCKS + block * 4 + 4) {
+    let (mut place, end) = (load(BLOCKS + block * 8), load(BLOCKS + block * 8 + 4));
+    while place < end {
         let word = load(ITEMS + load(BY_BLOCK + place * 4) * ITEM_BYTES + HASH);
         first = item::hash(first, word);
         second = item::hash(second.rotate_left(7), !word);

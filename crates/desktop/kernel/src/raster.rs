@@ -149,7 +149,7 @@ fn items_of(left: u32, top: u32) -> Items {
     if load(S_BY_BLOCK) > MAX_BY_BLOCK {
         Items { from: 0, to: load(S_ITEMS), listed: false }
     } else {
-        Items { from: load(BLOCKS + block * 4), to: load(BLOCKS + block * 4 + 4), listed: true }
+        Items { from: load(BLOCKS + block * 8), to: load(BLOCKS + block * 8 + 4), listed: true }
     }
 }
 

@@ -379,7 +379,7 @@ pub const SIZES: u32 = SCRATCH_FIELDS_END;
 pub const MAX_ITEMS: u32 = 1 << 17;
 pub const ITEM_BYTES: u32 = 64;
 pub const ITEMS: u32 = SIZES + WIDGETS * KEPT * 32;
-/// Blocks of 128 by 128 pixels: where the items of each begin in the list of items by block.
+/// Blocks of 128 by 128 pixels: where the items of each begin and end in the lists of items by block.
 pub const BLOCK: u32 = 128;
 pub const MAX_BLOCKS: u32 = MAX_WIDTH.div_ceil(BLOCK) * MAX_HEIGHT.div_ceil(BLOCK);
 /// For each [`CHUNK`] of items the pixels that they can touch, as an item has them.
@@ -387,7 +387,7 @@ pub const CHUNK: u32 = 32;
 pub const CHUNKS: u32 = ITEMS + MAX_ITEMS * ITEM_BYTES;
 pub const BLOCKS: u32 = CHUNKS + MAX_ITEMS / CHUNK * 8;
 /// A hash of the items of each block with their order (two words), and whether it is another than in the frame before.
-pub const BLOCK_HASHES: u32 = BLOCKS + (MAX_BLOCKS + 2).next_multiple_of(16) * 4;
+pub const BLOCK_HASHES: u32 = BLOCKS + MAX_BLOCKS.next_multiple_of(16) * 8;
 pub const BLOCK_CHANGED: u32 = BLOCK_HASHES + MAX_BLOCKS * 8;
 pub const BY_BLOCK: u32 = BLOCK_CHANGED + MAX_BLOCKS.next_multiple_of(16) * 4;
 pub const MAX_BY_BLOCK: u32 = 1 << 20;
