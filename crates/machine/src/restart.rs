@@ -51,6 +51,9 @@ impl Service {
             return Err(Error::Silent { seconds: self.beat.1.elapsed().as_secs_f64(), phase, what: why });
         }
         self.in_a_row += 1;
+        // From here on callers cannot post: an event that comes into the ring after it is cleared would be taken for one that follows
+        // those of the feed.
+        self.inner.sender.lock().feeding = true;
         self.inner.restarts.fetch_add(1, Ordering::Relaxed);
         let place = phase.map_or(String::new(), |phase| format!(", in the phase `{phase}`"));
         let tick = self.last.tick();
@@ -88,7 +91,8 @@ impl Service {
             Some((under_way, answer)) => (under_way.again(since), answer),
             None => {
                 let mut feed = Feed::new(since, tick, end);
-                (feed.then_free, feed.recorded, feed.then) = (self.limit == u64::MAX, true, untaken);
+                (feed.recorded, feed.then) = (true, untaken);
+                self.limit_after_feed = Some(self.limit);
                 (feed, None)
             }
         });

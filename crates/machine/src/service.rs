@@ -53,6 +53,8 @@ pub(crate) struct Service {
     /// Launches that have finished since the device's memory was set up.
     pub(crate) ended: u64,
     pub(crate) limit: u64,
+    /// The limit that a caller asked for before or during the feed, and that holds after it.
+    pub(crate) limit_after_feed: Option<u64>,
     /// Ledger entries read so far.
     pub(crate) ledger: u32,
     pub(crate) recorder: Option<Recorder>,
@@ -119,6 +121,7 @@ impl Service {
             launches: VecDeque::new(),
             ended: 0,
             limit,
+            limit_after_feed: None,
             ledger: 0,
             recorder,
             last: first,
@@ -205,6 +208,7 @@ impl Service {
         let requests = std::mem::take(&mut *self.inner.requests.lock());
         for request in requests {
             match request {
+                ServiceRequest::Limit(limit) if self.feed.is_some() => self.limit_after_feed = Some(limit),
                 ServiceRequest::Limit(limit) => self.set_limit(limit),
                 ServiceRequest::Feed(feed, answer) => {
                     self.inner.sender.lock().feeding = true;
@@ -268,6 +272,9 @@ impl Service {
             self.inner.sender.lock().feeding = more;
             if then_free {
                 self.set_limit(u64::MAX);
+            }
+            if let Some(limit) = self.limit_after_feed.take() {
+                self.set_limit(limit);
             }
             if let Some(answer) = answer {
                 let _ = answer.send(Ok(()));

@@ -214,6 +214,9 @@ impl Launch {
     /// Waits until the helpers have left, and serves meanwhile.
     pub(super) fn wait(&self, tick: Duration) {
         let mut state = self.state();
+        while state.inside != 0 && self.whole.is_some() {
+            state = self.changed.wait(state).unwrap_or_else(|e| e.into_inner());
+        }
         while state.inside != 0 {
             let (held, timeout) = self.changed.wait_timeout(state, tick).unwrap_or_else(|e| e.into_inner());
             state = held;

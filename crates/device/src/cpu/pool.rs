@@ -58,6 +58,13 @@ struct Watched {
     over: bool,
 }
 
+impl Watched {
+    /// The launches that have a service to call.
+    fn served(&self) -> impl Iterator<Item = &Arc<Launch>> {
+        self.launches.iter().filter(|launch| launch.whole.is_none())
+    }
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|e| e.into_inner())
 }
@@ -187,17 +194,17 @@ fn tick(inner: &Inner) {
     let mut quiet = 0;
     let mut watched = lock(&inner.watched);
     while !watched.over {
-        quiet = if watched.launches.iter().all(|launch| launch.whole.is_some()) { quiet + 1 } else { 0 };
+        quiet = if watched.served().next().is_none() { quiet + 1 } else { 0 };
         if quiet > MAX_QUIET_TICKS {
             watched.waiting = true;
             watched = inner.watch.wait(watched).unwrap_or_else(|e| e.into_inner());
             watched.waiting = false;
             continue;
         }
-        let rests = quiet == 0 && watched.launches.iter().all(|launch| launch.is_resting());
+        let rests = quiet == 0 && watched.served().all(|launch| launch.is_resting());
         let time = if rests { REST_TICK } else { TICK };
         watched = inner.watch.wait_timeout(watched, time).unwrap_or_else(|e| e.into_inner()).0;
-        let launches = watched.launches.clone();
+        let launches: Vec<_> = watched.served().cloned().collect();
         drop(watched);
         for launch in launches {
             if launch.enter() {
