@@ -228,7 +228,7 @@ impl<F: Fn() -> bool + Sync> Serve for F {
 
 pub type Service<'a> = &'a dyn Serve;
 
-/// Has a device call the services that rest.
+/// Has a device call the services that rest, and has the launches look that rest ([`Rest`]).
 #[derive(Clone, Default)]
 pub struct Bell(Option<Arc<dyn Fn() + Send + Sync>>);
 

@@ -4,7 +4,8 @@ use crate::layout::*;
 use gpu_run_device::Shared;
 use std::time::Duration;
 
-/// A machine's state, at most about a millisecond old.
+/// A machine's state, at most about a millisecond old; while a machine on `cpu` rests, because it is held and has nothing to do, its
+/// clock and rounds are up to half a second old.
 #[derive(Clone, Debug, Default)]
 pub struct Status {
     /// Ticks done.
