@@ -34,7 +34,7 @@ pub enum Error {
     Restless,
     #[error("line {line}: there are no apps here; `gpu-run desktop` has them")]
     NoApps { line: usize },
-    #[error("line {line}: no widget has the text {text:?} after 30 seconds")]
+    #[error("line {line}: no widget has the text {text:?} after two minutes")]
     Unexpected { line: usize, text: String },
 }
 

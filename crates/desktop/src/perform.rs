@@ -13,7 +13,7 @@ const TITLE_HANDLE: f32 = 18.0;
 /// The most frames in which everything that moves has to come to rest.
 const MAX_SETTLE: u32 = 10_000;
 /// How long a script waits for a text.
-const EXPECT_FOR: Duration = Duration::from_secs(30);
+const EXPECT_FOR: Duration = Duration::from_secs(120);
 /// How often a frame is done while a script waits.
 const PERIOD: Duration = Duration::from_millis(8);
 
