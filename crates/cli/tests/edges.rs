@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The only crates that may contain `unsafe`: the one that drives devices, the guest's, which names exports, and the one for apps, which
-/// takes a descriptor. All others keep to
-/// the workspace's lint, which denies it.
+/// takes a descriptor. All others keep to the workspace's lint, which denies it.
 const UNSAFE: [&str; 3] = ["gpu-run-device", "gpu-run-guest", "gpu-run-ui"];
 
 /// The workspace's packages, as cargo describes them.
