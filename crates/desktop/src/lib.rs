@@ -11,6 +11,7 @@ mod desktop;
 pub mod live;
 mod perform;
 mod picture;
+mod records;
 mod script;
 mod words;
 

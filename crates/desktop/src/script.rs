@@ -1,6 +1,7 @@
 //! Scripts: what happens on a desktop, one command or event a line. docs/desktop.md has the format.
 
 use crate::event::{self, kinds, properties as p, style as s};
+use crate::records;
 use crate::words::*;
 use gpu_run_machine::Event;
 use std::collections::HashMap;
@@ -249,18 +250,7 @@ impl Reader {
     }
 
     fn text(&mut self, key: u32, text: &str) -> Result<(), String> {
-        let codes: Vec<u32> = text.chars().map(|c| if c as u32 > 0xFFFF { 0xFFFD } else { c as u32 }).collect();
-        let mut pieces: Vec<&[u32]> = codes.chunks(6).collect();
-        if pieces.is_empty() {
-            pieces.push(&[]);
-        }
-        for (index, piece) in pieces.into_iter().enumerate() {
-            let at = |i: usize| piece.get(i).copied().unwrap_or(0);
-            let [a, b, id] = [0, 2, 4].map(|i| at(i) | at(i + 1) << 16);
-            let flags = piece.len() as u16 | if index == 0 { event::TEXT_BEGINS } else { 0 };
-            self.event(Event { kind: event::TEXT, flags, key, a, b, id, wait: 0 })?;
-        }
-        Ok(())
+        records::text(key, text).into_iter().try_for_each(|event| self.event(event))
     }
 
     fn set(&mut self, name: &str, words: &[&str]) -> Result<(), String> {

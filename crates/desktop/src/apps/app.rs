@@ -171,13 +171,11 @@ impl App {
     fn wait_for_room(&self, shared: &Shared, put: impl FnOnce(&mut Inbox)) {
         let mut inbox = self.inbox.lock();
         while inbox.waiting.len() + inbox.questions.len() >= MAX_WAITING && !inbox.is_closed {
-            drop(inbox);
-            let is_over = !(shared.wake)();
-            inbox = self.inbox.lock();
-            if is_over {
-                inbox.is_closed = true;
-            } else if inbox.waiting.len() + inbox.questions.len() >= MAX_WAITING && !inbox.is_closed {
+            // Waking the desktop does not wait for it.
+            if (shared.wake)() {
                 self.taken.wait(&mut inbox);
+            } else {
+                inbox.is_closed = true;
             }
         }
         put(&mut inbox);

@@ -8,11 +8,9 @@ mod app;
 mod outbox;
 mod widgets;
 
-use crate::event;
-use crate::{Desktop, Owners};
+use crate::{Desktop, Owners, event, records};
 use app::App;
 use gpu_run_machine::Event;
-use gpu_run_ui::wire::{self, Record};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::os::unix::net::UnixStream;
@@ -78,7 +76,7 @@ impl Apps {
     /// Widgets of apps have numbers from `first` on.
     pub fn new(wake: Wake, starter: Box<dyn Starter>, listed: Vec<Listed>, first: u32) -> Self {
         let names = listed.iter().map(|app| app.name.as_str()).collect::<Vec<_>>().join("\n");
-        let posts = Mutex::new(texts(0, &names));
+        let posts = Mutex::new(records::text(0, &names));
         let numbers = Mutex::new(Numbers::after(first));
         Self(Arc::new(Shared { wake, posts, starter, listed, numbers, running: Mutex::default() }))
     }
@@ -92,12 +90,6 @@ impl Apps {
     pub fn end(&self) {
         self.0.running.lock().apps.values().for_each(|app| app.kill());
     }
-}
-
-/// Returns the events that set a widget's text.
-fn texts(key: u32, text: &str) -> Vec<Event> {
-    let event = |it: Record| Event { kind: it.kind, flags: it.flags, key, a: it.a, b: it.b, id: it.id, wait: it.wait };
-    wire::text(key, text, true).into_iter().map(event).collect()
 }
 
 impl Shared {

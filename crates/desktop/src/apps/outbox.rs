@@ -1,10 +1,10 @@
 //! What an app is sent. A thread writes it, so that an app which does not read holds nobody up; the same thread keeps the app's clock.
 
 use gpu_run_ui::wire::{self, Record};
+use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long an app may leave unread what it was sent.
@@ -37,13 +37,8 @@ pub(super) enum Silent {
 }
 
 impl Outbox {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // What a panic leaves behind is whole.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(super) fn send(&self, record: Record, following: &[u8]) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         // An app that hangs is ended soon, and hears nothing of this.
         if state.waiting.len() < MAX_WAITING {
             state.waiting.extend(record.to_bytes());
@@ -55,16 +50,16 @@ impl Outbox {
 
     /// The app has read everything, and waits.
     pub(super) fn is_alive(&self) {
-        self.lock().unread = None;
+        self.state.lock().unread = None;
     }
 
     pub(super) fn tick_in(&self, time: Duration) {
-        self.lock().tick = Some(Instant::now() + time);
+        self.state.lock().tick = Some(Instant::now() + time);
         self.changed.notify_all();
     }
 
     pub(super) fn close(&self) {
-        self.lock().is_closed = true;
+        self.state.lock().is_closed = true;
         self.changed.notify_all();
     }
 
@@ -75,7 +70,7 @@ impl Outbox {
             return Silent::Closed;
         }
         let mut stream = stream;
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         loop {
             let now = Instant::now();
             if state.is_closed {
@@ -91,13 +86,10 @@ impl Outbox {
             }
             if state.waiting.is_empty() {
                 let until = state.tick.into_iter().chain(state.unread.map(|since| since + PATIENCE)).min();
-                state = match until {
-                    None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
-                    Some(until) => {
-                        let time = until.saturating_duration_since(now) + Duration::from_micros(50);
-                        self.changed.wait_timeout(state, time).unwrap_or_else(PoisonError::into_inner).0
-                    }
-                };
+                match until {
+                    None => self.changed.wait(&mut state),
+                    Some(until) => _ = self.changed.wait_until(&mut state, until + Duration::from_micros(50)),
+                }
                 continue;
             }
             let piece: Vec<u8> = state.waiting.iter().take(1 << 16).copied().collect();
@@ -108,7 +100,7 @@ impl Outbox {
                 Err(error) if is_passing(&error) => 0,
                 Err(_) => return Silent::Closed,
             };
-            state = self.lock();
+            state = self.state.lock();
             state.waiting.drain(..written);
         }
     }
@@ -154,9 +146,9 @@ mod tests {
     fn an_app_that_says_it_waits_does_not_hang() {
         let outbox = Outbox::default();
         outbox.send(Record::default(), &[]);
-        assert!(outbox.lock().unread.is_some());
+        assert!(outbox.state.lock().unread.is_some());
         outbox.is_alive();
-        assert!(outbox.lock().unread.is_none());
+        assert!(outbox.state.lock().unread.is_none());
     }
 
     #[test]
@@ -164,7 +156,7 @@ mod tests {
         let (ours, _theirs) = UnixStream::pair().unwrap();
         let outbox = Outbox::default();
         outbox.send(Record::default(), &[]);
-        outbox.lock().unread = Instant::now().checked_sub(2 * PATIENCE);
+        outbox.state.lock().unread = Instant::now().checked_sub(2 * PATIENCE);
         assert_eq!(outbox.write(&ours), Silent::Hangs);
     }
 }

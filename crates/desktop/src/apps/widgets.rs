@@ -4,6 +4,7 @@
 //! the app hears of it.
 
 use crate::event::{self, kinds};
+use crate::records;
 use gpu_run_machine::Event;
 use gpu_run_ui::wire::Record;
 use std::collections::HashMap;
@@ -15,19 +16,20 @@ const MAX_WIDGETS: usize = 1 << 14;
 #[derive(Debug, Default)]
 pub(super) struct Numbers {
     free: Vec<u32>,
-    used: u32,
+    next: u32,
 }
 
 impl Numbers {
     /// Those from `first` on.
     pub(super) fn after(first: u32) -> Self {
-        Self { free: Vec::new(), used: first - 1 }
+        Self { free: Vec::new(), next: first }
     }
 
     fn take(&mut self) -> Option<u32> {
         self.free.pop().or_else(|| {
-            self.used += u32::from(self.used + 1 < crate::map::WIDGETS);
-            (self.used + 1 < crate::map::WIDGETS).then_some(self.used)
+            let number = Some(self.next).filter(|next| next + 1 < crate::map::WIDGETS)?;
+            self.next += 1;
+            Some(number)
         })
     }
 }
@@ -58,7 +60,7 @@ impl Widgets {
         numbers: &mut Numbers,
     ) -> Result<Option<Event>, &'static str> {
         let own = self.numbers.get(&it.key).copied();
-        let event = Event { kind: it.kind, flags: it.flags, key: it.key, a: it.a, b: it.b, id: it.id, wait: it.wait };
+        let event = records::event(it);
         let about = |key: Option<u32>| key.map(|key| Event { key, ..event });
         Ok(match it.kind {
             event::CREATE => {

@@ -18,8 +18,9 @@
 
 use super::screen::Screen;
 use super::tiles::Tiles;
-use crate::event::{self as e, TEXT_BEGINS, touch};
+use crate::event::{self as e, touch};
 use crate::map;
+use crate::records;
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
 use gpu_run_machine::Event;
@@ -72,7 +73,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Said, &'static str> {
         }
         3 => {
             let text = std::str::from_utf8(rest).map_err(|_| "text from the clipboard is UTF-8")?;
-            Ok(Said::Input { number: 0, events: pieces(e::PASTE, 0, text) })
+            Ok(Said::Input { number: 0, events: pasted(text) })
         }
         4 => {
             let (words, end) = rest.as_chunks::<2>();
@@ -102,17 +103,12 @@ fn input(bytes: &[u8; EVENT_BYTES]) -> Result<Event, &'static str> {
     }
 }
 
-/// Splits text into events of the kind [`TEXT`](e::TEXT) or [`PASTE`](e::PASTE).
-pub(crate) fn pieces(kind: u16, key: u32, text: &str) -> Vec<Event> {
-    let wanted = text.chars().filter(|c| *c != '\r');
-    let codes: Vec<u32> = wanted.map(|c| if c as u32 > 0xFFFF { 0xFFFD } else { c as u32 }).collect();
-    let piece = |(index, piece): (usize, &[u32])| {
-        let at = |i: usize| piece.get(i).copied().unwrap_or(0);
-        let [a, b, id] = [0, 2, 4].map(|i| at(i) | at(i + 1) << 16);
-        let flags = piece.len() as u16 | if index == 0 { TEXT_BEGINS } else { 0 };
-        Event { kind, flags, key, a, b, id, wait: 0 }
-    };
-    codes.chunks(6).enumerate().map(piece).collect()
+/// Splits text from a clipboard into events of the kind [`PASTE`](e::PASTE).
+fn pasted(text: &str) -> Vec<Event> {
+    match text.replace('\r', "") {
+        text if text.is_empty() => Vec::new(),
+        text => records::text(0, &text).into_iter().map(|event| Event { kind: e::PASTE, ..event }).collect(),
+    }
 }
 
 /// What follows a frame's first 16 bytes, which are each viewer's own.
@@ -144,6 +140,7 @@ pub(crate) fn copied(text: &str) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::TEXT_BEGINS;
 
     fn event(kind: u16, flags: u16) -> Vec<u8> {
         let mut bytes = vec![2, 7, 0, 0, 0];
