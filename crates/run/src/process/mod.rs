@@ -217,13 +217,7 @@ impl Processes {
     /// processes need is there before the first kernel runs. On a GPU, each program has so many seats then.
     pub fn prepare(&self, seats: usize) -> Result<(), Error> {
         if self.shared.device.is_gpu() {
-            let mut prepared: Vec<&Arc<Image>> = Vec::new();
-            for image in self.shared.named.values() {
-                if !prepared.iter().any(|other| Arc::ptr_eq(other, image)) {
-                    image.prepare(seats)?;
-                    prepared.push(image);
-                }
-            }
+            self.shared.named.values().try_for_each(|image| image.prepare(seats))?;
         }
         self.shared.are_near.store(true, Ordering::Relaxed);
         Ok(())

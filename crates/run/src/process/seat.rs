@@ -34,9 +34,9 @@ impl Seats {
         Self { program, max_memory, free: Mutex::default() }
     }
 
-    /// Makes seats, and has the device reserve what their launches take.
+    /// Makes seats until so many are free, and has the device reserve what their launches take.
     pub(super) fn prepare(&self, count: usize) -> Result<(), Error> {
-        for _ in 0..count {
+        while self.free.lock().len() < count {
             let seat = self.make()?;
             self.free.lock().push(seat);
         }
