@@ -27,7 +27,7 @@ pub(crate) fn compile_file(file: &Path, cache: &CacheArgs) -> Result<Vec<u8>> {
     if let Some(sysroot) = sysroot_for(file, &flags, rustc().into(), cache)? {
         flags.push(sysroot_flag(&sysroot)?);
     }
-    flags.extend(other_linker(&flags, &rustc().into(), || false));
+    flags.extend(other_linker(&flags, || rustc().into(), || false));
     let folder = tempfile::tempdir().context("cannot create a temporary folder")?;
     let output = folder.path().join("program.wasm");
     let mut rustc = Command::new(rustc());
@@ -65,7 +65,7 @@ pub(crate) fn build_package(folder: &Path, bin: Option<&str>, cache: &CacheArgs)
     if let Some(sysroot) = sysroot_for(folder, &flags, settings.rustc(), cache)? {
         flags.push(sysroot_flag(&sysroot)?);
     }
-    flags.extend(other_linker(&flags, &settings.rustc(), || settings.has_linker()));
+    flags.extend(other_linker(&flags, || settings.rustc(), || settings.has_linker()));
     if flags.len() > given {
         let (variable, value) = Flags::Rustc.encoded(&flags);
         cargo.env(variable, value);
@@ -94,9 +94,9 @@ pub(crate) fn cargo_with(
 ) -> Result<Command> {
     let mut cargo = Command::new(cargo());
     cargo.args([command, "--target", target]);
-    let linker = other_linker(&settings.flags(Flags::Rustc), &settings.rustc(), || settings.has_linker());
-    let mut pass = |kind: Flags| {
-        let mut flags = settings.flags(kind);
+    let rustc_flags = settings.flags(Flags::Rustc);
+    let linker = other_linker(&rustc_flags, || settings.rustc(), || settings.has_linker());
+    let mut pass = |kind: Flags, mut flags: Vec<String>| {
         match named_sysroot(&flags) {
             None => flags.push(sysroot_flag(sysroot.path())?),
             Some(named) if Path::new(named) == sysroot.path() => {}
@@ -114,9 +114,9 @@ pub(crate) fn cargo_with(
         cargo.env(variable, value);
         Ok(())
     };
-    pass(Flags::Rustc)?;
+    pass(Flags::Rustc, rustc_flags)?;
     if command == "test" {
-        pass(Flags::Rustdoc)?;
+        pass(Flags::Rustdoc, settings.flags(Flags::Rustdoc))?;
         if !settings.has_runner() {
             // A list, so that a path may have spaces. JSON's texts are TOML's, too.
             cargo.arg("--config").arg(format!("target.{target}.runner={}", Value::from(vec![own_program()])));
@@ -140,14 +140,14 @@ fn own_program() -> String {
 
 /// Returns the flag for another linker, where rustc's own for WebAssembly is missing and nobody chose one: distributions have `wasm-ld`
 /// of LLVM instead, and not every rustc of theirs knows that.
-fn other_linker(flags: &[String], rustc: &PathBuf, is_chosen: impl Fn() -> bool) -> Option<String> {
+fn other_linker(flags: &[String], rustc: impl Fn() -> PathBuf, is_chosen: impl Fn() -> bool) -> Option<String> {
     const OTHER: &str = "wasm-ld";
     let paths = env::var_os("PATH").unwrap_or_default();
     let is_program = |name: &str| env::split_paths(&paths).any(|folder| folder.join(name).is_file());
     if !is_program(OTHER) || is_program("rust-lld") || flags.iter().any(|flag| flag.contains("linker=")) {
         return None;
     }
-    let output = Command::new(rustc).args(["--print", "sysroot"]).stderr(Stdio::null()).output().ok()?;
+    let output = Command::new(rustc()).args(["--print", "sysroot"]).stderr(Stdio::null()).output().ok()?;
     let hosts = Path::new(String::from_utf8_lossy(&output.stdout).trim()).join("lib/rustlib");
     let has_own = hosts.read_dir().ok()?.flatten().any(|host| host.path().join("bin/rust-lld").is_file());
     (!has_own && !is_chosen()).then(|| format!("-Clinker={OTHER}"))
