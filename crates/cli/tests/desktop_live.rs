@@ -3,7 +3,7 @@
 
 mod support;
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::net::TcpStream;
 use std::process::{Child, ChildStderr, Stdio};
 use std::sync::LazyLock;
@@ -151,15 +151,30 @@ impl Viewer {
         self.send(&[&[4][..], &width.to_le_bytes(), &height.to_le_bytes(), &256u16.to_le_bytes()].concat());
     }
 
+    /// The next frame, if one comes within this time. Pings come too.
+    fn next(&mut self, time: Duration) -> Option<Vec<u8>> {
+        let began = Instant::now();
+        loop {
+            // A time of 0 would mean none.
+            let left = time.checked_sub(began.elapsed()).filter(|left| !left.is_zero())?;
+            self.socket.get_ref().set_read_timeout(Some(left)).unwrap();
+            match self.socket.read() {
+                Ok(Message::Binary(bytes)) if bytes[0] == 1 => return Some(bytes.to_vec()),
+                Ok(Message::Close(reason)) => panic!("{reason:?}"),
+                Ok(_) => {}
+                Err(tungstenite::Error::Io(error)) if error.kind() == ErrorKind::WouldBlock => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+
     /// Draws the next frame. Returns its number, and the number of the last input that it shows.
     fn draw(&mut self) -> (u32, u32) {
-        let bytes = loop {
-            match self.socket.read().unwrap() {
-                Message::Binary(bytes) if bytes[0] == 1 => break bytes,
-                Message::Close(reason) => panic!("{reason:?}"),
-                _ => {}
-            }
-        };
+        let frame = self.next(PATIENCE).expect("no frame came");
+        self.show(&frame)
+    }
+
+    fn show(&mut self, bytes: &[u8]) -> (u32, u32) {
         let half = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]) as usize;
         let word = |at: usize| (half(at) | half(at + 2) << 16) as u32;
         if (self.width, self.height) != (half(12), half(14)) {
@@ -199,19 +214,15 @@ impl Viewer {
 
     /// Draws and acknowledges frames until none comes for this long.
     fn settle(&mut self, quiet: Duration) {
-        self.socket.get_ref().set_read_timeout(Some(quiet)).unwrap();
-        let mut first = [0];
-        while self.socket.get_ref().peek(&mut first).is_ok_and(|bytes| bytes > 0) {
-            self.socket.get_ref().set_read_timeout(Some(PATIENCE)).unwrap();
-            let (frame, _) = self.draw();
-            self.acknowledge(frame);
-            self.socket.get_ref().set_read_timeout(Some(quiet)).unwrap();
+        while let Some(frame) = self.next(quiet) {
+            let (number, _) = self.show(&frame);
+            self.acknowledge(number);
         }
-        self.socket.get_ref().set_read_timeout(Some(PATIENCE)).unwrap();
     }
 
     /// With what the server closes the connection.
     fn closed(&mut self) -> (CloseCode, String) {
+        self.socket.get_ref().set_read_timeout(Some(PATIENCE)).unwrap();
         loop {
             match self.socket.read() {
                 Ok(Message::Close(Some(frame))) => return (frame.code, frame.reason.to_string()),
@@ -289,9 +300,7 @@ fn viewers_see_the_same_and_a_slow_one_holds_nobody_up() {
     one.settle(QUIET);
     drawn.push(slow.draw());
     assert_eq!(drawn.iter().map(|(frame, _)| *frame).collect::<Vec<_>>(), [1, 2]);
-    slow.socket.get_ref().set_read_timeout(Some(QUIET)).unwrap();
-    assert!(slow.socket.read().is_err(), "a third frame came");
-    slow.socket.get_ref().set_read_timeout(Some(PATIENCE)).unwrap();
+    assert!(slow.next(QUIET).is_none(), "a third frame came");
     assert_ne!(one.pixels, before, "nothing has changed");
     // Then it gets all that it missed at once.
     slow.acknowledge(2);
