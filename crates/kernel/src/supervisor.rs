@@ -3,7 +3,7 @@
 //! Each round of its loop looks at the bus once. One look reads the control words and the next eight messages of the ring:
 //! lane *l* reads word *l* mod 4 of message *l* / 4. The supervisor answers pings at once, and stages other events for the
 //! next tick. When the workers are idle and the next tick is due, it commands that tick. Every millisecond it publishes a
-//! heartbeat, with all counters.
+//! heartbeat, with all counters, and one at once when it has done the last tick that it may do.
 
 use crate::event;
 use crate::gpu::*;
@@ -66,6 +66,8 @@ struct Supervisor {
     asked: u64,
     /// Whether this launch is the first of new code and has not begun a tick yet.
     arriving: bool,
+    /// The limit at which this launch has told the host that it reached it; all ones: none.
+    told: u64,
 }
 
 pub fn supervise() {
@@ -85,7 +87,7 @@ pub fn supervise() {
             break;
         }
         let began = idle && it.begin_tick(now, found, limit);
-        it.watch(now, idle);
+        it.watch(now, idle && !began);
         it.iterations = it.iterations.wrapping_add(1);
         if found == 0 && !began {
             sleep(it.control.sleep);
@@ -126,6 +128,7 @@ impl Supervisor {
             left: load64(S_LEFT),
             asked: u64::MAX,
             arriving: false,
+            told: u64::MAX,
         };
         // The ballot: lane 0 must not write the number of launches before all lanes have read it.
         if ballot(1) != 0 && lane() == 0 {
@@ -336,9 +339,11 @@ impl Supervisor {
         }
     }
 
-    /// Every millisecond: notes whether the workers make progress, and publishes a heartbeat.
+    /// Every millisecond: notes whether the workers make progress, and publishes a heartbeat. A machine that has reached its limit
+    /// publishes one at once: the host waits for that.
     fn watch(&mut self, now: u64, idle: bool) {
-        if now - self.beat < BEAT_NS {
+        let reached = idle && self.tick >= self.control.limit && self.tick != self.told;
+        if now - self.beat < BEAT_NS && !reached {
             return;
         }
         let progress = shuffle(acquire(S_PROGRESS), 0);
@@ -349,6 +354,9 @@ impl Supervisor {
         #[cfg(feature = "faults")]
         if self.control.mute != 0 {
             return;
+        }
+        if reached {
+            self.told = self.tick;
         }
         self.publish(now);
     }
