@@ -1,10 +1,10 @@
-//! `--coredump DIR`: a file for each instance that traps.
+//! `--coredump DIR`: a file for each instance and process that traps.
 
 use anyhow::Result;
 use gpu_run_compiler::{Error, printable};
 use gpu_run_console::failure::Failure;
 use gpu_run_console::units::{count, show_size};
-use gpu_run_run::{DumpError, Examiner, Held, Remains, WrittenDump};
+use gpu_run_run::{DumpError, Examiner, Held, Remains, Whose, WrittenDump};
 use parking_lot::Mutex;
 use rustix::fs::{Access, AtFlags, Mode, OFlags, access, open, openat, unlinkat};
 use rustix::io::Errno;
@@ -13,8 +13,9 @@ use std::io::{self, BufWriter};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How many instances of a run get a core dump.
+/// How many instances and processes of a run get a core dump.
 const MAX_DUMPS: usize = 10;
 /// How many names are tried for a file: none is overwritten.
 const MAX_NAMES: u32 = 1000;
@@ -35,9 +36,10 @@ pub(crate) struct CoreDumps {
     is_numbered: bool,
     /// Writing a large memory takes long, as does finding out about many threads; that is no hang.
     held: Mutex<Option<Held>>,
-    /// By instance.
-    results: Mutex<Vec<(usize, Written)>>,
-    left_out: Mutex<u64>,
+    /// Whose each is, in words, and what became of it.
+    results: Mutex<Vec<(String, Written)>>,
+    /// How many there were to write.
+    wanted: AtomicUsize,
 }
 
 impl CoreDumps {
@@ -67,7 +69,7 @@ impl CoreDumps {
             is_numbered: instances > 1,
             held: Mutex::default(),
             results: Mutex::default(),
-            left_out: Mutex::default(),
+            wanted: AtomicUsize::new(0),
         })
     }
 
@@ -79,8 +81,7 @@ impl CoreDumps {
     /// Returns lines that name the files, or say why there are none.
     pub(crate) fn report(&self) -> String {
         let mut text = String::new();
-        for (instance, result) in self.results.lock().iter() {
-            let whose = if self.is_numbered { format!(" of instance {instance}") } else { String::new() };
+        for (whose, result) in self.results.lock().iter() {
             text += &match result {
                 Ok((name, dump)) => {
                     let path = self.folder.join(name);
@@ -96,16 +97,20 @@ impl CoreDumps {
                 }
             };
         }
-        match *self.left_out.lock() {
+        match self.wanted.load(Ordering::Relaxed).saturating_sub(MAX_DUMPS) {
             0 => {}
-            more => text += &format!("  note: {} after these left no core dump\n", count(more, "instance")),
+            more => text += &format!("  note: {} after these left no core dump\n", count(more as u64, "other")),
         }
         text
     }
 
-    fn write(&self, instance: usize, remains: &Remains<'_>) -> Written {
-        let (name, file) = self.create(instance).map_err(|error| error.to_string())?;
-        let written = remains.write_core_dump(&self.program, BufWriter::new(&file)).and_then(|written| {
+    fn write(&self, whose: Whose<'_>, remains: &Remains<'_>) -> Written {
+        let program = match whose {
+            Whose::Instance(_) => &self.program,
+            Whose::Process(_, program) => program,
+        };
+        let (name, file) = self.create(whose, program).map_err(|error| error.to_string())?;
+        let written = remains.write_core_dump(program, BufWriter::new(&file)).and_then(|written| {
             // A full disk may be noticed only now.
             file.sync_all().map_err(DumpError::from)?;
             Ok(written)
@@ -121,9 +126,13 @@ impl CoreDumps {
     }
 
     /// Makes a file that was not there, which only the user can read: memory may hold secrets.
-    fn create(&self, instance: usize) -> io::Result<(String, File)> {
-        let number = if self.is_numbered { format!(".{instance}") } else { String::new() };
-        let stem = format!("{}.{}{number}", file_name(&self.program), std::process::id());
+    fn create(&self, whose: Whose<'_>, program: &str) -> io::Result<(String, File)> {
+        let number = match whose {
+            Whose::Instance(number) if self.is_numbered => format!(".{number}"),
+            Whose::Instance(_) => String::new(),
+            Whose::Process(number, _) => format!(".{number}"),
+        };
+        let stem = format!("{}.{}{number}", file_name(program), std::process::id());
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         for attempt in 0..MAX_NAMES {
             let name = match attempt {
@@ -144,13 +153,17 @@ impl Examiner for CoreDumps {
         self.held.lock().clone()
     }
 
-    fn examines(&self, instance: usize, remains: Result<&Remains<'_>, &Error>) {
-        if self.results.lock().len() == MAX_DUMPS {
-            *self.left_out.lock() += 1;
+    fn examines(&self, whose: Whose<'_>, remains: Result<&Remains<'_>, &Error>) {
+        if self.wanted.fetch_add(1, Ordering::Relaxed) >= MAX_DUMPS {
             return;
         }
-        let result = remains.map_err(|error| error.to_string()).and_then(|remains| self.write(instance, remains));
-        self.results.lock().push((instance, result));
+        let result = remains.map_err(|error| error.to_string()).and_then(|remains| self.write(whose, remains));
+        let whose = match whose {
+            Whose::Instance(number) if self.is_numbered => format!(" of instance {number}"),
+            Whose::Instance(_) => String::new(),
+            Whose::Process(number, program) => format!(" of {} (process {number})", printable::name(program)),
+        };
+        self.results.lock().push((whose, result));
     }
 }
 

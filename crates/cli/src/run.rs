@@ -176,6 +176,7 @@ fn launch(
     if let Some(dumps) = dumps {
         dumps.hold(watchdog.as_ref().map(Watchdog::held));
         options.examiner = Some(dumps.clone());
+        processes.set_examiner(dumps.clone());
     }
     let (label, id) = (file.to_owned(), program.device().properties().id.clone());
     processes.set_onlooker(Box::new(move || {

@@ -194,7 +194,7 @@ fn only_a_trap_writes_one() {
 fn of_many_instances_the_first_ten() {
     let place = Place::new().with("app.wat", wat!("cli/core_dump"));
     let ran = place.run("--device cpu --instances 12 --coredump dumps app.wat").gives(134, "");
-    ran.says(&["the core dump of instance 9 is", "2 instances after these left no core dump"]);
+    ran.says(&["the core dump of instance 9 is", "2 others after these left no core dump"]);
     assert_eq!(dumps(&place).len(), 10);
 }
 

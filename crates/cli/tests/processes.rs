@@ -36,6 +36,8 @@ const TESTS: &[(&str, Test)] = &[
     ("there_are_not_more_at_once_than_allowed", there_are_not_more_at_once_than_allowed),
     ("a_trap_of_a_child_is_told_on_its_stderr", a_trap_of_a_child_is_told_on_its_stderr),
     ("a_trap_of_a_child_shows_its_calls", a_trap_of_a_child_shows_its_calls),
+    ("a_trap_of_a_child_leaves_a_core_dump", a_trap_of_a_child_leaves_a_core_dump),
+    ("what_the_timeout_stops_leaves_a_core_dump_of_the_first", what_the_timeout_stops_leaves_a_core_dump_of_the_first),
     ("what_outlives_the_timeout_is_told", what_outlives_the_timeout_is_told),
     ("names_that_nobody_could_start_are_refused", names_that_nobody_could_start_are_refused),
     ("a_start_that_takes_something_is_refused", a_start_that_takes_something_is_refused),
@@ -185,6 +187,39 @@ fn a_trap_of_a_child_shows_its_calls() -> Result<(), Failed> {
     let mut command = command(folder.path(), &[&tool()], "start", &["abort"]);
     let output = command.env("RUST_BACKTRACE", "1").output()?;
     check(text(&output.stderr).contains("0: tool::main"), &output)
+}
+
+/// What the folder of core dumps has in it: the names of files that are core dumps.
+fn dumps(folder: &Path) -> Result<Vec<String>, Failed> {
+    let mut names = Vec::new();
+    for entry in folder.join("dumps").read_dir()? {
+        let entry = entry?;
+        let bytes = std::fs::read(entry.path())?;
+        assert!(bytes.starts_with(b"\0asm") && bytes.windows(9).any(|word| word == b"corestack"), "{entry:?}");
+        names.push(entry.file_name().to_string_lossy().into_owned());
+    }
+    Ok(names)
+}
+
+fn a_trap_of_a_child_leaves_a_core_dump() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let output = command(folder.path(), &[&tool(), "--coredump=dumps"], "start", &["abort"]).output()?;
+    let expected = "note: the core dump of tool (process 2) is dumps/tool.";
+    check(output.status.code() == Some(99) && text(&output.stderr).contains(expected), &output)?;
+    let names = dumps(folder.path())?;
+    check(names.len() == 1 && names[0].ends_with(".2.coredump"), &output)?;
+    // Of its children, one aborts; those that it kills leave none.
+    let folder = tempfile::tempdir()?;
+    let output = command(folder.path(), &[&tool(), "--coredump=dumps"], "ends", &[]).output()?;
+    check(output.status.success() && dumps(folder.path())?.len() == 1, &output)
+}
+
+fn what_the_timeout_stops_leaves_a_core_dump_of_the_first() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let options = [&tool(), "--coredump=dumps", "--timeout=1"];
+    let output = command(folder.path(), &options, "start", &["spin"]).output()?;
+    let names = dumps(folder.path())?;
+    check(output.status.code() == Some(124) && names.len() == 1 && names[0].starts_with("start."), &output)
 }
 
 fn what_outlives_the_timeout_is_told() -> Result<(), Failed> {

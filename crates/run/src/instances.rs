@@ -8,7 +8,7 @@ use crate::allowance::{Denied, Lack, Limits};
 use crate::bus::BatchHost;
 use crate::launcher::{LaunchError, LaunchOrder};
 use crate::outcome::{self, End, Outcome, RunOptions, RunStats};
-use crate::remains::{self, Examiner, Remains, ThreadRemains};
+use crate::remains::{self, Examiner, Remains, ThreadRemains, Whose};
 use crate::slots::Slots;
 use crate::stage::Extent;
 use crate::stage::{EntryCall, Plan, Stage, Stages};
@@ -42,7 +42,7 @@ pub fn run(
     if let Some(code) = program.compiled().initial.trap {
         if let Some(examiner) = options.examiner.as_deref() {
             let nothing = Error::Limit("its segments do not fit, so it had no memory yet".into());
-            (0..contexts.len()).for_each(|instance| examiner.examines(instance, Err(&nothing)));
+            (0..contexts.len()).for_each(|instance| examiner.examines(Whose::Instance(instance), Err(&nothing)));
         }
         let stats = RunStats { instances: contexts.len() as u64, ..RunStats::default() };
         let outcome = Outcome { end: End::trapped(code), results: Vec::new(), denied: None, threads: None };
@@ -227,7 +227,7 @@ pub(crate) fn examine(
         let memories = (0..compiled.memories.len()).map(|i| slots.memory_length(slot, i)).collect::<Result<_, _>>()?;
         Ok(Remains { trap, compiled, threads: vec![thread], memories, read: &read })
     };
-    examiner.examines(instance, remains().as_ref());
+    examiner.examines(Whose::Instance(instance), remains().as_ref());
 }
 
 /// An instance as the host sees it.

@@ -40,7 +40,7 @@ pub use outcome::{End, Outcome, RunOptions, RunStats};
 pub use process::{
     Loaded, Loader, MakeOnlooker, ProcessInfo, ProcessOnlooker, ProcessSettings, ProcessState, ProcessStats, Processes,
 };
-pub use remains::{Examiner, Remains};
+pub use remains::{Examiner, Remains, Whose};
 pub use seen::{Onlooker, SeenThreads, ThreadGroup, ThreadLabel, ThreadState};
 pub use source::Source;
 pub use stage::Extent;

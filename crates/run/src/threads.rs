@@ -7,7 +7,7 @@
 use crate::allowance::Sizes;
 use crate::bus::{BatchHost, Callers};
 use crate::outcome::{self, End, Outcome, RunOptions, RunStats};
-use crate::remains::Remains;
+use crate::remains::{Remains, Whose};
 use crate::seen::{Onlooker, SeenThreads, Threads};
 use crate::slots::{LaunchBuffers, Run, SlotReader, Slots};
 use crate::transcript::Answered;
@@ -131,7 +131,7 @@ pub fn run_threads(
             let memories = vec![record.length];
             Remains { trap, compiled, threads, memories, read: &read }
         });
-        examiner.examines(0, remains.as_ref());
+        examiner.examines(Whose::Instance(0), remains.as_ref());
     }
     if let End::Trapped(trap) = &mut outcome.end {
         let stopped = &mut outcome.threads;

@@ -18,7 +18,7 @@ pub(crate) use common::{
     CacheArgs, ChecksChoice, CodegenArgs, DeviceChoice, GuestArgs, LaunchArgs, LayoutChoice, ProcessArgs, ProgramArg,
     StatsFormat, ThreadArgs, TraceChoice, Variable,
 };
-pub(crate) use desktop::DesktopArgs;
+pub(crate) use desktop::{DesktopArgs, EffectsChoice};
 pub(crate) use machine::{BootArgs, TopArgs};
 pub(crate) use map::{MapArgs, TuneArgs};
 
@@ -170,7 +170,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "WHAT")]
     pub(crate) trace: Option<TraceChoice>,
 
-    /// Writes a core dump of an instance that traps, for a debugger, to a new file in this folder
+    /// Writes a core dump of an instance or a process that traps, for a debugger, to a new file in this folder
     #[arg(long, value_name = "DIR")]
     pub(crate) coredump: Option<PathBuf>,
 

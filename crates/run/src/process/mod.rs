@@ -13,6 +13,7 @@ mod workers;
 pub use table::{ProcessInfo, ProcessState, ProcessStats};
 
 use crate::outcome::{End, Outcome, RunOptions, RunStats};
+use crate::remains::{Examiner, OfProcess};
 use crate::threads::{ThreadPlacement, run_threads};
 use gpu_run_abi::TrapCode;
 use gpu_run_compiler::{Build, Error, Program, Trap, Value, printable};
@@ -107,6 +108,7 @@ struct Shared {
     /// How many processes were killed at the end of the run.
     outlived: AtomicUsize,
     onlooker: Mutex<Option<MakeOnlooker>>,
+    examiner: OnceLock<Arc<dyn Examiner>>,
 }
 
 /// Far programs that were loaded, by their files.
@@ -163,6 +165,7 @@ impl Processes {
             workers: Workers::default(),
             outlived: AtomicUsize::new(0),
             onlooker: Mutex::default(),
+            examiner: OnceLock::new(),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -170,6 +173,12 @@ impl Processes {
     /// From the first process on, the onlooker is shown the processes now and then.
     pub fn set_onlooker(&self, make: MakeOnlooker) {
         *self.shared.onlooker.lock() = Some(make);
+    }
+
+    /// The examiner looks at what trapped processes leave behind.
+    pub fn set_examiner(&self, examiner: Arc<dyn Examiner>) {
+        // There is one run.
+        let _ = self.shared.examiner.set(examiner);
     }
 
     /// Whether there are programs that can be started by their names.
@@ -384,6 +393,10 @@ impl Shared {
         let options = RunOptions {
             deadline: self.deadline.get().copied(),
             interrupt: Some(entry.kill.clone()),
+            examiner: self.examiner.get().map(|examiner| {
+                let (examiner, process, program) = (examiner.clone(), entry.id, entry.name.clone());
+                Arc::new(OfProcess { examiner, process, program }) as Arc<dyn Examiner>
+            }),
             max_memory: self.max_memory,
             ..RunOptions::default()
         };

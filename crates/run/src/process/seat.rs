@@ -14,6 +14,7 @@ use gpu_run_compiler::{Error, Program};
 use gpu_run_wasi::Context;
 use parking_lot::Mutex;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// Each process may have this part of the device's free memory, where memory costs something before it is touched.
@@ -131,8 +132,10 @@ impl Seat {
         self.used = endings.get(0).memory_bytes;
         let mut outcome = outcome::outcome(compiled, 0, &endings, types)?;
         outcome.denied = crate::allowance::Denied::growth(compiled, options.max_memory, &endings.get(0));
+        // Who interrupts a program does not ask what went wrong in it.
+        let is_interrupted = options.interrupt.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed));
         if let (End::Trapped(trap), Some(examiner)) = (&outcome.end, options.examiner.as_deref())
-            && trap.code != TrapCode::Interrupted
+            && !(is_interrupted && trap.code == TrapCode::Interrupted)
         {
             examine(examiner, 0, (&self.slots, 0), trap, endings.calls(0).as_ref());
         }
