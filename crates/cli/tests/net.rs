@@ -265,16 +265,19 @@ fn guests_that_wait_cost_no_time() -> Result<(), Failed> {
         // User and system time, in hundredths of a second.
         Ok(fields.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum())
     };
-    thread::sleep(Duration::from_millis(500));
-    let before = used()?;
-    thread::sleep(Duration::from_secs(3));
-    let hundredths = used()? - before;
+    // Of several times, the quietest counts: a busy machine's clocks count what others do.
+    let mut least = u64::MAX;
+    for _ in 0..6 {
+        let before = used()?;
+        thread::sleep(Duration::from_secs(1));
+        least = least.min(used()? - before);
+    }
     for mut stream in streams {
         stream.write_all(b"heyhey")?;
     }
     equal(printed(child)?, "connect: ok \"heyhey\"\n".repeat(GUESTS))?;
-    // A tenth of a core.
-    if hundredths <= 30 { Ok(()) } else { Err(format!("{hundredths} hundredths of a second in 3 s").into()) }
+    // A twentieth of a core.
+    if least <= 5 { Ok(()) } else { Err(format!("{least} hundredths of a second in each second").into()) }
 }
 
 fn each_instance_has_its_own_sockets() -> Result<(), Failed> {
