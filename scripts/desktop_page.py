@@ -45,7 +45,8 @@ class Desktop:
 
     def __init__(self, listen="127.0.0.1:0", options=None):
         options = options or ["--script", str(folder / "settings"), "--no-apps"]
-        command = [GPU_RUN, "desktop", "--device", "cpu", "--size", f"{WIDTH}x{HEIGHT}", "--listen", listen, *options]
+        command = [GPU_RUN, "desktop", "--device", "cpu", "--size", f"{WIDTH}x{HEIGHT}", "--listen", listen, "--effects", "all",
+                   *options]
         # Nothing of this script's stays open in it: who waits for its output must not wait for a desktop that a failure left.
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment)
         desktops.append(self.process)

@@ -1,13 +1,13 @@
 //! `gpu-run desktop`: shows a desktop in browsers, or runs a script on one and writes what it shows.
 
-use crate::args::DesktopArgs;
+use crate::args::{DesktopArgs, EffectsChoice};
 use crate::{apps, devices, program_cache};
 use anyhow::{Context, Result};
 use gpu_run_compiler::{Compiler, printable};
 use gpu_run_console::failure::Failure;
 use gpu_run_console::output::Standard;
 use gpu_run_console::terminal;
-use gpu_run_desktop::live::{Handle, Live, Owners};
+use gpu_run_desktop::live::{Effects, Handle, Live, Owners, Pace};
 use gpu_run_desktop::{Desktop, Error, Options, Script, map};
 use gpu_run_machine::{Start, Status};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -41,6 +41,7 @@ pub(crate) fn desktop(args: &DesktopArgs) -> Result<u8> {
     let handle = live.as_ref().map(Live::handle);
     let wake = move || handle.as_ref().is_none_or(Handle::wake);
     let mut apps = prepared.as_ref().map(|prepared| prepared.begin(Box::new(wake)));
+    let pace = Pace { rate: args.rate, effects: effects(args.effects) };
     let happens = || {
         if let Some(script) = &script {
             match &mut apps {
@@ -53,8 +54,8 @@ pub(crate) fn desktop(args: &DesktopArgs) -> Result<u8> {
             desktop.picture().and_then(|picture| picture.write(png)).map_err(failure)?;
         }
         match (live, &mut apps) {
-            (Some(live), Some(apps)) => show(live, &mut desktop, apps, args.rate),
-            (Some(live), None) => show(live, &mut desktop, &mut (), args.rate),
+            (Some(live), Some(apps)) => show(live, &mut desktop, apps, pace),
+            (Some(live), None) => show(live, &mut desktop, &mut (), pace),
             (None, _) => Ok(0),
         }
     };
@@ -70,6 +71,14 @@ pub(crate) fn desktop(args: &DesktopArgs) -> Result<u8> {
         report(&ended.state, frames)?;
     }
     Ok(code)
+}
+
+fn effects(choice: EffectsChoice) -> Effects {
+    match choice {
+        EffectsChoice::Auto => Effects::Auto,
+        EffectsChoice::All => Effects::All,
+        EffectsChoice::None => Effects::None,
+    }
 }
 
 fn read_script(path: &Path) -> Result<Script> {
@@ -88,7 +97,7 @@ fn bind(address: SocketAddr) -> Result<Live> {
 }
 
 /// Shows the desktop in browsers until a signal arrives. Returns the exit code.
-fn show(live: Live, desktop: &mut Desktop, owners: &mut dyn Owners, rate: u32) -> Result<u8> {
+fn show(live: Live, desktop: &mut Desktop, owners: &mut dyn Owners, pace: Pace) -> Result<u8> {
     let (handle, ended_by) = (live.handle(), Arc::new(AtomicU8::new(0)));
     let mut signals = Signals::new([SIGINT, SIGTERM]).context("cannot wait for signals")?;
     let signal_code = ended_by.clone();
@@ -107,7 +116,7 @@ fn show(live: Live, desktop: &mut Desktop, owners: &mut dyn Owners, rate: u32) -
     let thread = std::thread::Builder::new().name("signals".into());
     thread.spawn(watch).context("cannot start the thread that waits for signals")?;
     terminal::say(&format!("The desktop is at {} (Ctrl+C ends it)\n", live.url()));
-    live.run(desktop, owners, rate).map_err(failure)?;
+    live.run(desktop, owners, pace).map_err(failure)?;
     Ok(ended_by.load(Ordering::Relaxed))
 }
 

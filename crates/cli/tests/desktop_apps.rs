@@ -1,10 +1,11 @@
-//! `gpu-run desktop`: the apps that come with it do their work, on `cpu`. The keyboard reaches all of it.
+//! `gpu-run desktop`: the apps that come with it do their work, on `cpu` or on the device under test. The keyboard reaches all of it.
 #![allow(clippy::unwrap_used)] // a test that cannot go on says so by panicking
 
 mod support;
 
 use std::fs;
 use std::sync::LazyLock;
+use support::tested::device;
 use support::{Place, Ran};
 use tempfile::TempDir;
 
@@ -34,7 +35,7 @@ const ECHO: &str = r#"(module
 /// Runs a script on a desktop that has the folder as `here`.
 fn desktop(place: &Place, options: &str, script: &str) -> Ran {
     fs::write(place.path().join("script"), script).unwrap();
-    let line = format!("desktop --device cpu --threads 64 --size 640x480 --script script --png out.png {options}");
+    let line = format!("desktop --device {} --size 640x480 --script script --png out.png {options}", device());
     let mut command = place.command(&line);
     command.env("GPU_RUN_CACHE", CACHE.path());
     Ran::from(command.output().unwrap())

@@ -1,4 +1,4 @@
-//! `gpu-run desktop --listen`: the real binary on `cpu`, and viewers that are not browsers.
+//! `gpu-run desktop --listen`: the real binary on `cpu`, or on the device under test, and viewers that are not browsers.
 #![allow(clippy::unwrap_used)] // a test that cannot go on says so by panicking
 
 mod support;
@@ -9,6 +9,7 @@ use std::process::{Child, ChildStderr, Stdio};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 use support::Place;
+use support::tested::device;
 use tempfile::TempDir;
 use tungstenite::client::IntoClientRequest;
 use tungstenite::protocol::frame::coding::CloseCode;
@@ -40,7 +41,8 @@ struct Shown {
 impl Shown {
     fn at(listen: &str) -> Self {
         let place = Place::new().with("script", SCRIPT);
-        let line = format!("desktop --device cpu --threads 32 --script script --size 160x100 --listen {listen}");
+        let line =
+            format!("desktop --device {} --effects all --script script --size 160x100 --listen {listen}", device());
         let mut command = place.command(&line);
         command.env("GPU_RUN_CACHE", CACHE.path()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();

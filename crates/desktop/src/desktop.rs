@@ -68,6 +68,8 @@ pub struct Desktop {
     machine: Machine,
     tick: u64,
     began: Instant,
+    /// Frames per second while something moves, where something moves by itself.
+    pub(crate) rate: u32,
 }
 
 impl Desktop {
@@ -91,7 +93,7 @@ impl Desktop {
                 ..gpu_run_machine::Options::default()
             },
         )?;
-        let mut desktop = Self { machine, tick, began: Instant::now() };
+        let mut desktop = Self { machine, tick, began: Instant::now(), rate: 60 };
         if is_new {
             let (key, a, b) = ((options.scale * 256.0) as u32, options.width, options.height);
             desktop.frame(&[Event { kind: event::RESIZE, key, a, b, ..Event::default() }])?;
@@ -210,7 +212,7 @@ impl Desktop {
         let status = self.status();
         let word = |at: u32| self.word(at).unwrap_or(0);
         let mut text = format!(
-            "frames {}\ntime_us {}\nwidgets {}\ntext_blocks {}\ntiles {}\nevents {}\nrefused {}\nlaunches {}\nwaits {}\nhost_cpu_us {}\n",
+            "frames {}\ntime_us {}\nwidgets {}\ntext_blocks {}\ntiles {}\nevents {}\nrefused {}\nlaunches {}\nwaits {}\nhost_cpu_us {}\nrate {}\nscale_percent {}\ndark {}\naccent {}\neffects_left_out {}\n",
             self.tick,
             self.began.elapsed().as_micros(),
             word(map::D_COUNT),
@@ -221,6 +223,11 @@ impl Desktop {
             status.launches,
             status.waits,
             status.host_cpu.as_micros(),
+            self.rate,
+            word(map::D_ZOOM) * 100 / 256,
+            word(map::D_THEME),
+            word(map::D_ACCENT) & 0xFF_FFFF,
+            word(map::D_EFFECTS),
         );
         for phase in &status.phases {
             let name = phase.name.replace(" and frame end", "").replace(' ', "_");

@@ -1,4 +1,4 @@
-//! Apps on a desktop on the `cpu` device. These apps are threads of the test, at the other end of an app's stream.
+//! Apps on a desktop, on `cpu` or on the device that `GPU_RUN_TEST_DEVICE` says. These apps are threads of the test, at the other end of an app's stream.
 #![allow(clippy::unwrap_used)] // A test that cannot go on says so by panicking.
 
 use gpu_run_cache::{Cache, Options as CacheOptions};
@@ -66,7 +66,8 @@ struct Desk {
 impl Desk {
     fn new(apps: &[(&'static str, App)]) -> Self {
         let options = Options { width: 640, height: 480, scale: 1.0, grid: GridSize::Groups(1), threads: Some(64) };
-        let device = gpu_run_device::open("cpu").unwrap();
+        let id = std::env::var("GPU_RUN_TEST_DEVICE").unwrap_or_else(|_| "cpu".to_owned());
+        let device = gpu_run_device::open(&id).unwrap();
         let desktop = Desktop::boot(&COMPILER, &device, Start::Empty, &options).unwrap();
         let threads = Threads { apps: apps.to_vec(), said: Arc::default(), killed: Arc::default() };
         let listed = |(name, _): &(&str, App)| Listed { name: (*name).to_owned(), is_trusted: *name == "Trusted" };

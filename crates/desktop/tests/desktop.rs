@@ -4,7 +4,7 @@
 use gpu_run_cache::{Cache, Options as CacheOptions};
 use gpu_run_compiler::Compiler;
 use gpu_run_desktop::event::{self as e, properties as p};
-use gpu_run_desktop::live::{Handle, Live, Owners};
+use gpu_run_desktop::live::{Effects, Handle, Live, Owners, Pace};
 use gpu_run_desktop::{Desktop, KERNEL, Options, Script, map};
 use gpu_run_device::Device;
 use gpu_run_machine::{Checkpoint, Event, GridSize, Kernel, Log, Machine, Recorder, Start};
@@ -115,7 +115,7 @@ fn a_live_desktop_takes_posts_and_tells_owners() {
     let more = Event { kind: e::TEXT, flags: 1, key: 2, a: word("d"), ..Event::default() };
     handle.post(vec![Event { id: word("ge"), ..text }, more, at(e::MOVE), at(e::PRESS), at(e::RELEASE)]);
     let mut owners = Clicks(handle.clone(), Vec::new());
-    live.run(&mut desktop, &mut owners, 60).unwrap();
+    live.run(&mut desktop, &mut owners, Pace { rate: 60, effects: Effects::All }).unwrap();
     assert_eq!(owners.1, [(e::CLICKED, 2)]);
     assert!(!handle.post(Vec::new()), "the desktop has ended");
 }
@@ -127,7 +127,7 @@ fn the_machines_own_kernel_refuses_a_desktops_state() {
     let start = Start::Checkpoint(desktop.checkpoint().unwrap());
     let options = gpu_run_machine::Options { threads: Some(32), ..gpu_run_machine::Options::default() };
     let error = Machine::boot(&COMPILER, &device(), start, options).unwrap_err().to_string();
-    assert!(error.contains("`GPRD`, version 2") && error.contains("this kernel's is the machine's"), "{error}");
+    assert!(error.contains("`GPRD`, version 3") && error.contains("this kernel's is the machine's"), "{error}");
 }
 
 /// Sizes are found by functions that call themselves: a thread's stack is enough for the deepest tree, and a deeper one is refused.

@@ -64,6 +64,12 @@ impl Ui {
         self.0.send(Record { kind: event::RATE, a: rate, ..Record::default() });
     }
 
+    /// Sets how large everything is: 1.0 is as the display has it, from 0.25 to 4. Only apps that come with gpu-run may.
+    pub fn set_scale(&self, scale: f32) {
+        let a = (scale * 256.0).round() as u32;
+        self.0.send(Record { kind: event::ZOOM, a, ..Record::default() });
+    }
+
     /// Starts another app of the desktop, by its name.
     pub fn start(&self, name: &str, args: &[&str]) {
         let mut words = Vec::new();

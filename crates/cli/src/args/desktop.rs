@@ -3,7 +3,7 @@
 use super::apps::AppArgs;
 use super::common::{CacheArgs, DeviceChoice};
 use super::machine::grid;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use gpu_run_machine::GridSize;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -44,6 +44,10 @@ pub(crate) struct DesktopArgs {
     #[arg(long, value_name = "N", default_value = "60", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) rate: u32,
 
+    /// Shadows and transitions: `auto` leaves out first the ones, then the others, while frames take too long
+    #[arg(long, value_name = "WHICH", value_enum, default_value = "auto", conflicts_with = "png")]
+    pub(crate) effects: EffectsChoice,
+
     /// Instead, writes what the desktop shows after the script, and ends
     #[arg(long, value_name = "FILE", requires = "script")]
     pub(crate) png: Option<PathBuf>,
@@ -81,6 +85,13 @@ pub(crate) struct DesktopArgs {
     /// Prints what gpu-run does; -vv more
     #[arg(short, long, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum EffectsChoice {
+    Auto,
+    All,
+    None,
 }
 
 fn size(text: &str) -> Result<(u32, u32), String> {

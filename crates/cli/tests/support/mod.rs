@@ -1,6 +1,8 @@
 //! What the tests of the command line share: a folder to work in, and gpu-run in it.
 #![allow(dead_code, unused_imports, unused_macros, clippy::unwrap_used)] // not every test uses all of it; one that cannot go on panics
 
+pub(crate) mod tested;
+
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -34,7 +36,7 @@ impl Place {
     }
 
     pub(crate) fn command(&self, line: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_gpu-run"));
+        let mut command = tested::gpu_run();
         command.args(line.split_whitespace()).current_dir(self.path()).stdin(Stdio::null());
         // No test writes into the user's cache; those about it name one of their own.
         command.env_remove("GPU_RUN_LOG").env_remove("RUST_BACKTRACE").env("GPU_RUN_CACHE", "off");

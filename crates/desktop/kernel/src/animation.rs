@@ -2,7 +2,7 @@
 //! look the same at any rate.
 
 use crate::dispatch::{is_active, takes_input};
-use crate::event::kinds;
+use crate::event::{effects, kinds};
 use crate::memory::*;
 use crate::theme::TRANSITION;
 use crate::{bar, menu, tooltip, tree};
@@ -19,7 +19,7 @@ pub fn animate(team: &Team) {
         store(S_MOVING, 0);
     }
     team.meet();
-    let step = period() as f32 / TRANSITION;
+    let step = if load(D_EFFECTS) >= effects::NONE { 1.0 } else { period() as f32 / TRANSITION };
     let (hover, pressed) = (load(D_HOVER), load(D_PRESS));
     team.for_each(load(D_USED), |widget| {
         let (hot, down, on) = if tree::exists(widget) && takes_input(get(W_KIND, widget)) {

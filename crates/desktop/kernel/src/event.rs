@@ -49,6 +49,10 @@ pub const THEME: u16 = 65;
 pub const RATE: u16 = 66;
 /// The colour of what is chosen and of main actions: `a`, 24 bits, red is the lowest byte.
 pub const ACCENT: u16 = 67;
+/// How large the user wants everything: `a` / 256 times as large. [`RESIZE`] has what the display asks for.
+pub const ZOOM: u16 = 68;
+/// What is left out where drawing takes too long: `a` is one of [`effects`].
+pub const EFFECTS: u16 = 69;
 
 // --- To the owner: `key` is the widget, `b` its owner ----------------------------------------------------------------------
 
@@ -71,6 +75,14 @@ pub const KEYED: u16 = 87;
 pub const KEYED_CHARACTER: u32 = 1 << 31;
 /// The wheel turned on a canvas: `a` is how far down, in units (a 32-bit float).
 pub const WHEELED: u16 = 88;
+
+/// From nothing on, each leaves out what the one before does, and more.
+pub mod effects {
+    pub const ALL: u32 = 0;
+    pub const NO_SHADOWS: u32 = 1;
+    /// Nor transitions: what changes its look does so at once.
+    pub const NONE: u32 = 2;
+}
 
 pub mod touch {
     pub const DOWN: u16 = 0;

@@ -16,7 +16,7 @@ pub fn boot() {
     store(D_VERSION, VERSION);
     store(D_WIDTH, 1280);
     store(D_HEIGHT, 800);
-    store(D_SCALE, 256);
+    [D_SCALE, D_RATIO, D_ZOOM].iter().for_each(|word| store(*word, 256));
     store(D_RATE, 120);
     store(D_USED, 1);
     [D_HOVER, D_PRESS, D_FOCUS, D_FRONT].iter().for_each(|word| store(*word, NONE));

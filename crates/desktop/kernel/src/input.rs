@@ -10,6 +10,9 @@ use gpu_run_kernel::input::{get as event, put};
 use gpu_run_kernel::layout::{RING_LINE, S_COMMAND_FROM};
 use gpu_run_kernel::team::Team;
 
+/// A quarter to four times, in 256ths.
+const SCALES: core::ops::RangeInclusive<u32> = 64..=1024;
+
 pub fn input(team: &Team, events: u32) {
     if events == 0 {
         return;
@@ -65,17 +68,27 @@ fn command(it: &Event) -> bool {
         TEXT => tree::write(it.key, it.flags & TEXT_BEGINS != 0, it.flags as u32 & 0xFF, [it.a, it.b, it.id]),
         RESIZE => {
             let allowed = (1..=MAX_WIDTH).contains(&it.a) && (1..=MAX_HEIGHT).contains(&it.b);
-            if !allowed || !(64..=1024).contains(&it.key) {
+            if !allowed || !SCALES.contains(&it.key) {
                 return false;
             }
             store(D_WIDTH, it.a);
             store(D_HEIGHT, it.b);
-            store(D_SCALE, it.key);
-            store(D_CHANGED, 1);
+            store(D_RATIO, it.key);
+            scale();
             true
         }
         THEME if it.a <= 1 => {
             store(D_THEME, it.a);
+            store(D_CHANGED, 1);
+            true
+        }
+        ZOOM if SCALES.contains(&it.a) => {
+            store(D_ZOOM, it.a);
+            scale();
+            true
+        }
+        EFFECTS if it.a <= effects::NONE => {
+            store(D_EFFECTS, it.a);
             store(D_CHANGED, 1);
             true
         }
@@ -85,4 +98,10 @@ fn command(it: &Event) -> bool {
         }
         _ => false,
     }
+}
+
+/// Everything has the size that the display and the user ask for, within the limits.
+fn scale() {
+    store(D_SCALE, (load(D_RATIO) * load(D_ZOOM) / 256).clamp(*SCALES.start(), *SCALES.end()));
+    store(D_CHANGED, 1);
 }

@@ -1,10 +1,11 @@
 //! Items: what the display list consists of. A [`Brush`] makes them, or only counts them.
 
+use crate::event::effects;
 use crate::font;
 use crate::math::{ceil, floor};
 use crate::memory::*;
 use crate::text;
-use gpu_run_kernel::gpu::store;
+use gpu_run_kernel::gpu::{load, store};
 
 // Kinds of items.
 /// A rounded rectangle: its edges in [`SHAPE`], the radius in [`SIZE`], colours at the top and at the bottom.
@@ -116,6 +117,9 @@ impl Brush {
     }
 
     pub fn shadow(&mut self, edges: Edges, radius: f32, fade: f32, colour: u32) {
+        if load(D_EFFECTS) >= effects::NO_SHADOWS {
+            return;
+        }
         self.shape(SHADOW, grown(edges, fade), edges, radius, fade, [colour, colour]);
     }
 

@@ -3,122 +3,22 @@
 mod support;
 
 use fastrand::Rng;
-use gpu_run_desktop_kernel::event::{self as e, keys, kinds, looks, modifiers, properties as p};
+use gpu_run_desktop_kernel::event::{self as e, effects, kinds, properties as p};
 use gpu_run_desktop_kernel::memory::*;
 use gpu_run_kernel::event::Event;
 use gpu_run_kernel::gpu::store;
 use support::Desk;
+use support::random::{self, AT_FIRST, Range, act, farewell};
 
-const WIDTH: u32 = 300;
-const HEIGHT: u32 = 220;
-
-/// Does something that a user or an owner could do.
-fn step(desk: &mut Desk, random: &mut Rng) {
-    let widget = random.u32(0..30);
-    let (x, y) = (random.f32() * WIDTH as f32, random.f32() * HEIGHT as f32);
-    match random.u32(..40) {
-        0 => desk.create(widget, kinds::WINDOW, 0),
-        1..=3 => desk.create(widget, random.u32(2..=kinds::LAST), random.u32(0..30)),
-        4 => desk.destroy(widget),
-        5 | 6 => desk.text(widget, &"The quick brown fox jumps"[..random.usize(..25)]),
-        7 | 8 => desk.set(widget, random.u32(..=p::LAST_STYLE), random.u32(..200) as f32),
-        9 => desk.set(widget, p::VALUE, random.f32()),
-        10 => desk.set_word(widget, p::LOOK, random.u32(..=looks::TITLE)),
-        11 => desk.set(widget, p::FONT, 8.0 + random.f32() * 20.0),
-        12 => desk.set_word(widget, p::STYLE, random.u32(..) & !(1 << e::style::HIDDEN)),
-        13 => desk.set_word(widget, p::DISABLED, random.u32(..2)),
-        14 => desk.post(Event { kind: e::THEME, a: random.u32(..2), ..Event::default() }),
-        15 => {
-            let (less, scale) = (random.u32(..40), [1.0, 1.0, 1.5, 2.0][random.usize(..4)]);
-            desk.resize(WIDTH - less, HEIGHT - less, scale);
-        }
-        16..=18 => desk.pointer(e::MOVE, x, y),
-        19 => desk.pointer(e::PRESS, x, y),
-        20 => desk.pointer(e::RELEASE, x, y),
-        21 | 22 => {
-            let with = [0, modifiers::SHIFT, modifiers::CONTROL, modifiers::ALT][random.usize(..4)];
-            desk.post(Event { kind: e::KEY, key: random.u32(1..=keys::F4), a: with, ..Event::default() });
-        }
-        23 => desk.post(Event { kind: e::TYPE, key: random.u32(32..300), ..Event::default() }),
-        24 => desk.text(0, ["", "Files\nPlot", "Files\n-\nA longer name of an app"][random.usize(..3)]),
-        25 => desk.text(widget, ["One\nTwo\n-\nThree", "A\nB"][random.usize(..2)]),
-        26 => desk.set_word(widget, p::SELECTED, random.u32(..4)),
-        27 => desk.set_word(widget, [p::OPEN, p::MINIMISED][random.usize(..2)], random.u32(..2)),
-        28 => desk.set_word(widget, p::PIXEL_SIZE, random.u32(..40) | random.u32(..30) << 16),
-        29 | 30 => pixels(desk, random, widget),
-        31 => (0..random.u32(..20)).for_each(|_| {
-            let (flags, value) = (random.u16(..5), random.f32() * 70.0);
-            desk.post(Event { kind: e::POINT, flags, key: widget, a: value.to_bits(), ..Event::default() });
-        }),
-        32 => desk.set_word(widget, p::ICON, random.u32(..20)),
-        34..=39 => step_in_lines(desk, random, widget),
-        _ => match random.u32(..3) {
-            0 => desk.post(Event { kind: e::ACCENT, a: random.u32(..1 << 24), ..Event::default() }),
-            1 => desk.post(Event { kind: e::KEY, key: keys::APPS, ..Event::default() }),
-            _ => desk.set(widget, p::GREATEST, random.f32() * 50.0),
-        },
-    }
-}
-
-/// Sets some pixels of a canvas, many of them more than once.
-fn pixels(desk: &mut Desk, random: &mut Rng, widget: u32) {
-    for _ in 0..random.u32(..40) {
-        let (runs, a) = (random.bool(), random.u32(..300));
-        let flags = if runs { e::PIXELS_RUN } else { random.u16(1..=4) };
-        let [b, id, wait] = [random.u32(..), if runs { random.u32(1..100) } else { random.u32(..) }, random.u32(..)];
-        desk.post(Event { kind: e::PIXELS, flags, key: widget, a, b, id, wait });
-    }
-}
-
-/// The same, with what scrolls and has lines.
-fn step_in_lines(desk: &mut Desk, random: &mut Rng, widget: u32) {
-    // The numbers of the first ones are those of their kinds.
-    let widget = if random.bool() { random.u32(kinds::AREA..=kinds::SCROLL) } else { widget };
-    let at = |random: &mut Rng, size: u32| random.u32(..size * 256);
-    match random.u32(..10) {
-        0 | 1 => {
-            let texts =
-                ["One\ttwo\nA\t1\nB\t20\nC\t3", "A line that is broken\nsomewhere ", "1\n2\n3\n4\n5\n6\n7\n8\n9\n"];
-            desk.text(widget, texts[random.usize(..3)]);
-        }
-        2 | 3 => {
-            let turned = random.i32(-60..60) * 256;
-            desk.post(Event { kind: e::WHEEL, b: turned as u32, ..Event::default() });
-        }
-        4 => desk.set_word(widget, p::SELECTED, random.u32(..6)),
-        5 => desk.set(widget, p::SCROLLED, random.u32(..100) as f32),
-        6 => {
-            let (key, with) = (random.u32(keys::COPY..=keys::PAGE_DOWN), [0, modifiers::SHIFT][random.usize(..2)]);
-            desk.post(Event { kind: e::KEY, key, a: with, ..Event::default() });
-        }
-        7 => desk.set_word(widget, p::READ_ONLY, random.u32(..2)),
-        8 => desk.post(Event { kind: e::PASTE, flags: 4, a: 0x000A_0041, b: 0x0042_0020, ..Event::default() }),
-        _ => {
-            let (a, b) = (at(random, WIDTH), at(random, HEIGHT));
-            desk.post(Event { kind: e::TOUCH, flags: random.u16(..4), a, b, ..Event::default() });
-        }
-    }
-}
+const RANGE: Range = Range { widgets: AT_FIRST, width: 300, height: 220 };
 
 fn begin(desk: &mut Desk) {
-    desk.resize(WIDTH, HEIGHT, 1.0);
-    desk.create(1, kinds::WINDOW, 0);
-    desk.set(1, p::LEFT, 20.0);
-    desk.set(1, p::TOP, 10.0);
-    for (i, kind) in (kinds::PANEL..=kinds::LAST).enumerate() {
-        desk.create(2 + i as u32, kind, 1);
-        desk.text(2 + i as u32, "Fox");
-    }
-    // The kinds that have pixels have some, and the button a menu and a tooltip.
-    [kinds::CANVAS, kinds::IMAGE]
-        .iter()
-        .for_each(|kind| desk.set_word(2 + kind - kinds::PANEL, p::PIXEL_SIZE, 24 | 16 << 16));
-    for (widget, kind, parent) in [(27, kinds::MENU, 4), (28, kinds::TOOLTIP, 4), (29, kinds::WINDOW, 0)] {
-        desk.create(widget, kind, parent);
-        desk.text(widget, "Cut\nCopy");
-    }
-    desk.set(29, p::LEFT, 200.0);
+    desk.post_all(random::begin(RANGE));
     desk.tick();
+}
+
+fn step(desk: &mut Desk, random: &mut Rng) {
+    desk.post_all(act(random, RANGE));
 }
 
 fn differing(a: &Desk, b: &Desk) -> Option<usize> {
@@ -132,7 +32,7 @@ fn forget(desk: &Desk) {
     desk.world.look(|| {
         store(S_KNOWN, 0);
         (0..MAX_TILES * 2).for_each(|word| store(TILES + word * 4, 0));
-        (0..WIDTH * HEIGHT).for_each(|pixel| store(PIXELS + pixel * 4, 0));
+        (0..RANGE.width * RANGE.height).for_each(|pixel| store(PIXELS + pixel * 4, 0));
         for widget in (0..WIDGETS).filter(|widget| get(W_KIND, *widget) != 0) {
             [T_KEPT, T_LINES, T_COLUMNS].iter().for_each(|field| set(*field, widget, 0));
             mark(widget, F_DIRTY);
@@ -222,8 +122,7 @@ fn closed_windows_leave_nothing_behind() {
         (0..10).for_each(|_| step(&mut desk, &mut random));
         desk.tick();
     }
-    (1..30).for_each(|widget| desk.destroy(widget));
-    desk.text(0, "");
+    desk.post_all(farewell(RANGE));
     desk.tick();
     assert_eq!((desk.word(D_COUNT), desk.word(D_TEXT_COUNT)), (0, 0));
     assert_eq!([D_PIXEL_COUNT, D_PLOTS, D_PLOTS_2].map(|word| desk.word(word)), [0, 0, 0]);
@@ -246,4 +145,67 @@ fn transitions_go_by_time_and_not_by_frames() {
     for rate in [120, 240] {
         assert!((hot(rate) - at_60).abs() < 0.01);
     }
+}
+
+#[test]
+fn what_is_left_out_comes_back_and_nothing_else_changes() {
+    let mut desk = Desk::boot();
+    begin(&mut desk);
+    desk.settle();
+    let all = desk.pixels();
+    let mut with = |effects: u32| {
+        desk.post(Event { kind: e::EFFECTS, a: effects, ..Event::default() });
+        desk.settle();
+        desk.pixels()
+    };
+    let without = with(effects::NO_SHADOWS);
+    let window = |x: usize, y: usize| all[y * RANGE.width as usize + x];
+    assert_ne!(all, without, "windows have shadows");
+    assert_eq!(without[40 * RANGE.width as usize + 60], window(60, 40), "what is in a window stays");
+    assert_eq!(with(effects::NONE), without);
+    assert_eq!(with(effects::ALL), all);
+    assert_eq!(with(effects::NONE + 1), all, "an unknown one changes nothing");
+}
+
+#[test]
+fn without_transitions_a_button_is_hot_at_once() {
+    let mut desk = Desk::boot();
+    begin(&mut desk);
+    desk.post(Event { kind: e::EFFECTS, a: effects::NONE, ..Event::default() });
+    let (x, y) = desk.middle(4);
+    desk.pointer(e::MOVE, x, y);
+    desk.tick();
+    desk.tick();
+    assert_eq!(desk.number(W_HOT, 4), 1.0);
+    assert_eq!(desk.word(D_MOVING) & !1, 0);
+}
+
+#[test]
+fn users_and_displays_say_together_how_large_everything_is() {
+    let mut desk = Desk::boot();
+    let mut scale = |display: f32, user: u32| {
+        desk.resize(RANGE.width, RANGE.height, display);
+        desk.post(Event { kind: e::ZOOM, a: user, ..Event::default() });
+        desk.tick();
+        desk.word(D_SCALE)
+    };
+    assert_eq!(scale(1.0, 320), 320);
+    assert_eq!(scale(2.0, 320), 640);
+    assert_eq!(scale(4.0, 1024), 1024, "at most four times");
+    assert_eq!(scale(0.5, 64), 64, "at least a quarter");
+    assert_eq!(scale(1.0, 63), 64, "what is out of range is refused");
+    assert_eq!(scale(1.0, 256), 256);
+    assert_eq!(desk.word(D_REFUSED), 1);
+    // A window that has the size of a user's units is larger in pixels.
+    desk.create(1, kinds::WINDOW, 0);
+    [(p::LEFT, 10.0), (p::TOP, 10.0), (p::WIDTH, 200.0), (p::HEIGHT, 180.0)]
+        .iter()
+        .for_each(|(what, value)| desk.set(1, *what, *value));
+    desk.tick();
+    // Whether the window is there, at a place to the right of its edge.
+    let reaches = |desk: &Desk| desk.pixels()[120 * 300 + 225] == desk.pixels()[120 * 300 + 100];
+    assert!(!reaches(&desk));
+    desk.post(Event { kind: e::ZOOM, a: 288, ..Event::default() });
+    desk.tick();
+    assert!(reaches(&desk));
 }

@@ -137,7 +137,11 @@ impl App {
         match record.kind {
             wire::ALIVE => self.outbox.is_alive(),
             wire::TICK => self.outbox.tick_in(Duration::from_micros(record.a.into())),
-            wire::TEXT_OF | wire::STATUS => self.wait_for_room(shared, |inbox| inbox.questions.push(*record)),
+            // Whoever waits for an answer does not look at what happens meanwhile.
+            wire::TEXT_OF | wire::STATUS => {
+                self.outbox.is_alive();
+                self.wait_for_room(shared, |inbox| inbox.questions.push(*record));
+            }
             wire::START => {
                 let mut words =
                     following.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
@@ -147,7 +151,7 @@ impl App {
                 args.pop();
                 shared.start(&name, &args);
             }
-            event::THEME | event::ACCENT | event::RATE => {
+            event::THEME | event::ACCENT | event::RATE | event::ZOOM => {
                 if self.listed.is_trusted {
                     let event = Event { kind: record.kind, a: record.a, ..Event::default() };
                     self.wait_for_room(shared, |inbox| inbox.waiting.push(event));

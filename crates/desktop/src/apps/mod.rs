@@ -42,7 +42,7 @@ pub trait Running: Send + Sync {
 pub struct Listed {
     /// What the menu says, and by which it is started.
     pub name: String,
-    /// Whether it may change what is the desktop's: the palette, the rate.
+    /// Whether it may change what is the desktop's: the palette, the size of everything, the rate.
     pub is_trusted: bool,
 }
 

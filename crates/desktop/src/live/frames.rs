@@ -3,7 +3,7 @@
 use super::message::{Said, Size};
 use super::screen::Screen;
 use super::viewers::{Id, Outgoing, Viewers};
-use super::{Owners, Post};
+use super::{LeftOut, Owners, Pace, Post};
 use crate::desktop::{MAX_EVENTS, Result};
 use crate::{Desktop, Error, event as e};
 use gpu_run_machine::Event;
@@ -37,7 +37,7 @@ pub(crate) struct Frames<'a> {
     /// Whether a viewer waits for the next frame, and whether owners do.
     urgent: bool,
     asked: bool,
-    period: Duration,
+    left_out: LeftOut,
     /// When the last frame began, and the rate that the animation clock assumes.
     last: Instant,
     rate: u32,
@@ -49,25 +49,29 @@ impl<'a> Frames<'a> {
         desktop: &'a mut Desktop,
         owners: &'a mut dyn Owners,
         posts: Receiver<Post>,
-        rate: u32,
+        pace: Pace,
     ) -> Result<Self> {
-        let screen = Screen::read(desktop)?;
-        let period = Duration::from_secs(1) / rate;
+        desktop.rate = pace.rate;
+        let left_out = LeftOut::new(pace.effects);
         Ok(Self {
+            screen: Screen::read(desktop)?,
             desktop,
             owners,
             posts,
             viewers: Viewers::default(),
-            screen,
             leader: None,
-            events: VecDeque::new(),
+            events: VecDeque::from([left_out.event()]),
+            left_out,
             urgent: false,
             asked: false,
-            period,
             last: Instant::now(),
             rate: 0,
             size: None,
         })
+    }
+
+    fn period(&self) -> Duration {
+        Duration::from_secs(1) / self.desktop.rate
     }
 
     /// Goes on until someone asks it to stop.
@@ -98,7 +102,7 @@ impl<'a> Frames<'a> {
         let after = match (self.urgent, self.events.is_empty() && !self.asked, self.screen.moves) {
             (true, ..) => Duration::ZERO,
             (_, false, _) => TOGETHER,
-            (.., true) => self.period,
+            (.., true) => self.period(),
             _ => return None,
         };
         Some(after.saturating_sub(self.last.elapsed()))
@@ -170,7 +174,7 @@ impl<'a> Frames<'a> {
 
     fn frame(&mut self) -> Result<()> {
         // Transitions take their time, whatever the time between two frames is.
-        let since = if self.screen.moves { self.last.elapsed() } else { self.period };
+        let since = if self.screen.moves { self.last.elapsed() } else { self.period() };
         self.last = Instant::now();
         let rate = (1.0 / since.as_secs_f64().max(1e-9)).clamp(RATES.0, RATES.1).round() as u32;
         if rate != self.rate {
@@ -191,6 +195,9 @@ impl<'a> Frames<'a> {
             now.len(),
             self.last.elapsed() - ticked
         );
+        if self.left_out.frame(self.last.elapsed()) {
+            self.events.push_back(self.left_out.event());
+        }
         self.viewers.show(&self.screen, drawn.as_ref());
         let told = self.desktop.told();
         for event in &told {
@@ -211,7 +218,7 @@ impl<'a> Frames<'a> {
             if event.kind != e::RATE {
                 now.push(event);
             } else if RATES.0 as u32 <= event.a && event.a <= RATES.1 as u32 {
-                self.period = Duration::from_secs(1) / event.a;
+                self.desktop.rate = event.a;
             }
         }
     }

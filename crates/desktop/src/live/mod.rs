@@ -10,6 +10,7 @@
 //! ```
 
 mod access;
+mod effects;
 mod frames;
 mod message;
 mod peer;
@@ -21,6 +22,7 @@ mod viewers;
 use crate::Desktop;
 use crate::desktop::Result;
 use access::Access;
+use effects::LeftOut;
 use frames::{Frames, FromViewer};
 use gpu_run_machine::Event;
 use std::net::{SocketAddr, TcpListener};
@@ -29,6 +31,16 @@ use tokio::sync::oneshot;
 
 /// How many posts may wait for the desktop. [`Handle::post`] waits when there are as many.
 const MAX_POSTS: usize = 1024;
+
+pub use effects::Effects;
+
+/// How many frames are done, and what they may leave out.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// Frames per second while something moves, from 1 to 1000.
+    pub rate: u32,
+    pub effects: Effects,
+}
 
 /// Who is told what happens on the desktop, and owns widgets.
 pub trait Owners {
@@ -116,10 +128,10 @@ impl Live {
         self.handle.clone()
     }
 
-    /// Shows the desktop until [`Handle::stop`]. While something moves, it does so many frames per second.
-    pub fn run(self, desktop: &mut Desktop, owners: &mut dyn Owners, rate: u32) -> Result<()> {
+    /// Shows the desktop until [`Handle::stop`].
+    pub fn run(self, desktop: &mut Desktop, owners: &mut dyn Owners, pace: Pace) -> Result<()> {
         let Self { listener, access, handle, posts } = self;
-        let mut frames = Frames::new(desktop, owners, posts, rate)?;
+        let mut frames = Frames::new(desktop, owners, posts, pace)?;
         let (stop, stopped) = oneshot::channel();
         let serve = move || {
             let served = server::serve(listener, access, handle.clone(), stopped);

@@ -15,7 +15,7 @@ use crate::MACHINE_BYTES;
 
 /// The first words of the desktop's state.
 pub const MAGIC: u32 = u32::from_le_bytes(*b"GPRD");
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// The phases, by their numbers in the machine's counters. These have room for seven: the frame end is counted with the raster.
 pub const PHASE_NAMES: [&str; 8] =
@@ -133,6 +133,11 @@ words! { ROOM, 4;
     D_FINGER_FROM_Y
     D_FINGER_X
     D_FINGER_Y
+    /// What `D_SCALE` is the product of, in 256ths: what the display asks for, and what the user does.
+    D_RATIO
+    D_ZOOM
+    /// What is left out, one of `effects`.
+    D_EFFECTS
 }
 /// The first free piece of text of each size, plus 1; 0: none.
 pub const TEXT_FREE: u32 = ROOM + 2048;

@@ -1,7 +1,7 @@
 //! What users do to things that scroll and have lines.
 #![allow(dead_code)] // Each test uses a part of this.
 
-use crate::support::Desk;
+use crate::support::{Desk, events};
 use gpu_run_desktop_kernel::event::{self as e, kinds, properties as p};
 use gpu_run_desktop_kernel::memory::*;
 use gpu_run_kernel::event::Event;
@@ -52,13 +52,7 @@ pub fn swipe(desk: &mut Desk, from: (f32, f32), to: (f32, f32)) {
 }
 
 pub fn paste(desk: &mut Desk, text: &str) {
-    let codes: Vec<u32> = text.chars().map(|c| c as u32).collect();
-    for (i, piece) in codes.chunks(6).enumerate() {
-        let at = |i: usize| piece.get(i).copied().unwrap_or(0);
-        let flags = piece.len() as u16 | if i == 0 { e::TEXT_BEGINS } else { 0 };
-        let [a, b, id] = [0, 2, 4].map(|i| at(i) | at(i + 1) << 16);
-        desk.post(Event { kind: e::PASTE, flags, a, b, id, ..Event::default() });
-    }
+    desk.post_all(events::pieces(e::PASTE, 0, text));
     desk.tick();
 }
 

@@ -11,6 +11,9 @@ use gpu_run_kernel::team::Team;
 use gpu_run_kernel::twin::World;
 use std::sync::Arc;
 
+pub mod events;
+pub mod random;
+
 pub struct Desk {
     pub world: Arc<World>,
     pub groups: u32,
@@ -83,41 +86,36 @@ impl Desk {
         f32::from_bits(self.of_widget(field, widget))
     }
 
+    pub fn post_all(&mut self, events: impl IntoIterator<Item = Event>) {
+        self.waiting.extend(events);
+    }
+
     pub fn create(&mut self, widget: u32, kind: u32, parent: u32) {
-        self.post(Event { kind: e::CREATE, key: widget, a: kind, b: parent, id: 1000 + widget, ..Event::default() });
+        self.post(events::create(widget, kind, parent));
     }
 
     pub fn destroy(&mut self, widget: u32) {
-        self.post(Event { kind: e::DESTROY, key: widget, ..Event::default() });
+        self.post(events::destroy(widget));
     }
 
     pub fn set(&mut self, widget: u32, property: u32, value: f32) {
-        self.post(Event { kind: e::SET, key: widget, a: property, b: value.to_bits(), ..Event::default() });
+        self.post(events::set(widget, property, value));
     }
 
     pub fn set_word(&mut self, widget: u32, property: u32, value: u32) {
-        self.post(Event { kind: e::SET, key: widget, a: property, b: value, ..Event::default() });
+        self.post(events::set_word(widget, property, value));
     }
 
     pub fn text(&mut self, widget: u32, text: &str) {
-        let codes: Vec<u32> = text.chars().map(|c| c as u32).collect();
-        let pieces: Vec<&[u32]> = if codes.is_empty() { vec![&[]] } else { codes.chunks(6).collect() };
-        for (i, piece) in pieces.iter().enumerate() {
-            let at = |i: usize| piece.get(i).copied().unwrap_or(0);
-            let flags = piece.len() as u16 | if i == 0 { e::TEXT_BEGINS } else { 0 };
-            let [a, b, id] = [0, 2, 4].map(|i| at(i) | at(i + 1) << 16);
-            self.post(Event { kind: e::TEXT, flags, key: widget, a, b, id, ..Event::default() });
-        }
+        self.post_all(events::text(widget, text));
     }
 
     pub fn resize(&mut self, width: u32, height: u32, scale: f32) {
-        let key = (scale * 256.0) as u32;
-        self.post(Event { kind: e::RESIZE, key, a: width, b: height, ..Event::default() });
+        self.post(events::resize(width, height, scale));
     }
 
     pub fn pointer(&mut self, kind: u16, x: f32, y: f32) {
-        let at = |v: f32| (v * 256.0) as i32 as u32;
-        self.post(Event { kind, a: at(x), b: at(y), ..Event::default() });
+        self.post(events::pointer(kind, x, y));
     }
 
     /// Clicks, over three ticks.
