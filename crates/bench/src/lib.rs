@@ -3,6 +3,7 @@
 //! ```text
 //! set       a set of programs, on the device and on Wasmtime on all cores
 //! own       the user's own program and records: is the device worth it?
+//! desktop   how long frames of a desktop take, phase by phase
 //! machine   how long ticks, events, allocations and loads of new code take on the resident machine
 //! processes how long it takes to start a process on the device, and on the host
 //! threads   what starting, locking, waking and sleeping take threads of the device, and threads of the host
@@ -15,6 +16,7 @@
 
 #[cfg(feature = "wasmtime")]
 mod compare;
+pub mod desktop;
 pub mod machine;
 mod percentile;
 pub mod processes;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const BENCH_EXPLAINED: &str = "\
-Without PROGRAM, bench measures the benchmark set and host calls. `bench hostcalls` measures host calls alone, `bench machine` the resident machine alone, `bench threads` \
+Without PROGRAM, bench measures the benchmark set and host calls. `bench hostcalls` measures host calls alone, `bench machine` the resident machine alone, `bench desktop` frames of a desktop, `bench threads` \
 threads on the device and on the host, `bench processes` how long it takes to start a process on either.
 
 Rates are the best of three rounds, in which the two sides take turns. On the device, a round is everything from the set-up of the instances to their \
@@ -33,7 +33,7 @@ Exit codes:
 #[derive(Debug, Args)]
 #[command(after_help = BENCH_EXPLAINED)]
 pub(crate) struct BenchArgs {
-    /// The programs to measure, or `hostcalls`, `machine`, `processes` or `threads` [default: the benchmark set, and hostcalls]
+    /// The programs to measure, or `desktop`, `hostcalls`, `machine`, `processes` or `threads` [default: the benchmark set, and hostcalls]
     #[arg(value_name = "PROGRAM")]
     pub(crate) programs: Vec<PathBuf>,
 

@@ -12,7 +12,7 @@ use crate::args::{BenchArgs, CacheArgs};
 use crate::devices;
 use crate::program_cache;
 use anyhow::Result;
-use gpu_run_bench::{Sheet, machine, processes, threads};
+use gpu_run_bench::{Sheet, desktop, machine, processes, threads};
 use gpu_run_compiler::Compiler;
 use gpu_run_run::ThreadPlacement;
 
@@ -25,11 +25,19 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<u8> {
         args.check_without_threads()?;
     }
     match only {
+        Some(desktop::NAME) => desktop(args),
         Some(machine::NAME) => machine(args),
         Some(processes::NAME) => processes(args),
         Some(threads::NAME) => threads(args),
         _ => compare::compare(args),
     }
+}
+
+fn desktop(args: &BenchArgs) -> Result<u8> {
+    let device = devices::open(args.launch.device)?;
+    let compiler = Compiler::new(program_cache::open(&args.launch.cache)?);
+    desktop::measure(device, &compiler, args.seconds, &mut Sheet::new(args.json.clone())?)?;
+    Ok(0)
 }
 
 fn machine(args: &BenchArgs) -> Result<u8> {
