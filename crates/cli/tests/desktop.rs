@@ -42,11 +42,11 @@ fn a_script_becomes_a_picture() {
 #[test]
 fn what_cannot_be_drawn_is_said() {
     let place =
-        Place::new().with("wrong", "window w\nbutton b in v\n").with("deep", "window w\nbutton b in w\nlabel l in b\n");
+        Place::new().with("wrong", "window w\nbutton b in v\n").with("narrow", "window w\nbutton b in w\nset b width=-5\n");
     let ran = desktop(&place, "--script wrong --png out.png");
     assert_eq!(ran.code, Some(2));
     ran.says(&["wrong, line 2: there is no widget `v`"]);
-    let ran = desktop(&place, "--script deep --png out.png --size 80x60");
+    let ran = desktop(&place, "--script narrow --png out.png --size 80x60");
     assert_eq!(ran.code, Some(1));
     ran.says(&["the desktop refused 1 commands of the script, up to line 3"]);
     desktop(&place, "--script nowhere --png out.png").says(&["--script nowhere"]);

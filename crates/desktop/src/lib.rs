@@ -13,7 +13,6 @@ mod perform;
 mod picture;
 mod records;
 mod script;
-mod words;
 
 /// The events of the desktop: the same source file as the kernel's.
 #[path = "../kernel/src/event.rs"]
