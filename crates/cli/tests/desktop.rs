@@ -41,8 +41,9 @@ fn a_script_becomes_a_picture() {
 
 #[test]
 fn what_cannot_be_drawn_is_said() {
-    let place =
-        Place::new().with("wrong", "window w\nbutton b in v\n").with("narrow", "window w\nbutton b in w\nset b width=-5\n");
+    let place = Place::new()
+        .with("wrong", "window w\nbutton b in v\n")
+        .with("narrow", "window w\nbutton b in w\nset b width=-5\n");
     let ran = desktop(&place, "--script wrong --png out.png");
     assert_eq!(ran.code, Some(2));
     ran.says(&["wrong, line 2: there is no widget `v`"]);

@@ -9,6 +9,7 @@
 pub mod apps;
 mod desktop;
 pub mod live;
+mod overlays;
 mod perform;
 mod picture;
 mod records;
@@ -23,6 +24,7 @@ pub mod map;
 
 pub use desktop::{Desktop, Error, Options, Result};
 pub use live::{Handle, Owners};
+pub use overlays::Overlay;
 pub use picture::Picture;
 pub use script::{Script, ScriptError};
 
