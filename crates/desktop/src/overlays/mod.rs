@@ -236,12 +236,15 @@ impl Drawing<'_> {
 
     fn order(&mut self) -> Result<()> {
         let plain = self.picture.clone();
-        let mut last = self.all;
+        let mut outlined = Vec::new();
         for it in self.desktop.shown()? {
             self.uncover(&plain, &it);
-            if it.clip != last {
+            if it.kind == kinds::WINDOW {
+                outlined = vec![self.all];
+            }
+            if !outlined.contains(&it.clip) {
                 self.picture.outline(it.clip, self.all, 2 * self.hair, RED);
-                last = it.clip;
+                outlined.push(it.clip);
             }
             let (number, [left, top, right, _]) = (it.order.to_string(), it.edges);
             // Containers have theirs at the other corner: many begin where their first child does.

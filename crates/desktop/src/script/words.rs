@@ -251,6 +251,23 @@ mod tests {
         }
     }
 
+    /// `tests/script/words.rs` has the desktop do what is in this file.
+    #[test]
+    fn the_script_with_every_word_has_every_word() {
+        let script = include_str!("../../tests/script/every-word.txt");
+        for property in &PROPERTIES {
+            assert!(script.contains(&format!(" {}=", property.name)), "{}", property.name);
+        }
+        let begin = |name: &str| script.lines().any(|line| line.trim_start().starts_with(&format!("{name} ")));
+        assert!(KINDS.iter().all(|kind| begin(kind.name)));
+        for (name, _) in KEYS.iter().chain(&MODIFIERS) {
+            assert!(
+                script.lines().any(|line| line.starts_with("key ") && line.contains(&format!(" {name}"))),
+                "{name}"
+            );
+        }
+    }
+
     #[test]
     fn no_name_stands_for_two_things() {
         let mut names: Vec<&str> = PROPERTIES.iter().map(|property| property.name).collect();
