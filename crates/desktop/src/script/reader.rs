@@ -121,8 +121,8 @@ impl Reader {
                 self.event(Event { kind: event::DESTROY, key, ..Event::default() })
             }
             ["draw", name, shape, colour, at @ ..] => self.draw(name, shape, colour, at),
-            ["points", name, series, "over", count_, values @ ..] => {
-                self.points(name, series, &between(&numbers(values)?, count(count_)?)?)
+            ["points", name, series, "over", many, values @ ..] => {
+                self.points(name, series, &between(&numbers(values)?, count(many)?)?)
             }
             ["points", name, series, values @ ..] => self.points(name, series, &numbers(values)?),
             ["theme", theme] => {

@@ -83,7 +83,7 @@ pub(crate) fn runs((width, height): (u32, u32), name: &str, colour: &str, number
         }
     }
     let (first, last) = (runs.first().map_or(0, |run| run.0), runs.last().map_or(0, |run| run.0));
-    let coloured = |(row, column, count)| {
+    let coloured = |(row, column, count): (u32, u32, u32)| {
         let colour = mix(colours, row - first, last - first);
         Run { first: row * width + column, count, colour }
     };
