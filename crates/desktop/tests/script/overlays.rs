@@ -3,16 +3,16 @@
 use crate::run;
 use gpu_run_desktop::{Desktop, Overlay, Picture, map};
 
-const SIZE: (u32, u32) = (320, 240);
-const SCENE: &str = "window back \"Back\" left=10 top=10 width=160 height=110\n\
+const SIZE: (u32, u32) = (384, 240);
+const SCENE: &str = "window back \"Back\" left=10 top=10 width=180 height=110\n\
     label l in back \"Label\"\n\
-    window front \"Front\" left=150 top=60 width=150 height=170\n\
+    window front \"Front\" left=160 top=60 width=200 height=170\n\
     field f in front \"Text\" content-width=60\n\
     button b in front \"Go\" margin-left=8\n\
     hover b\nset f focus=yes\nsettle\n\
     text l \"Other\"\n";
 /// Left, top, right, bottom of the two windows.
-const WINDOWS: [[u32; 4]; 2] = [[10, 10, 170, 120], [150, 60, 300, 230]];
+const WINDOWS: [[u32; 4]; 2] = [[10, 10, 190, 120], [160, 60, 360, 230]];
 
 fn contains([left, top, right, bottom]: [u32; 4], (x, y): (u32, u32)) -> bool {
     (left..right).contains(&x) && (top..bottom).contains(&y)
@@ -43,12 +43,12 @@ fn the_hit_test_tints_widgets_and_not_the_desktop() {
     let desktop = run(SCENE, SIZE, (1, 32));
     let changed = changed(&desktop, Overlay::HitTest);
     assert!(changed.iter().all(|at| WINDOWS.iter().any(|window| contains(*window, *at))));
-    let within = (160 * 110 + 150 * 170 - 20 * 60) as f32;
+    let within = (180 * 110 + 200 * 170 - 30 * 60) as f32;
     assert!(changed.len() as f32 > 0.99 * within, "{} of {within}", changed.len());
     // Widgets have a colour each, of the same ground.
     let picture = desktop.explained(Overlay::HitTest).unwrap();
     let at = |x: u32, y: u32| picture.pixels[((y * SIZE.0 + x) * 4) as usize..][..4].to_vec();
-    let colours = [at(20, 110), at(290, 220), at(154, 110)];
+    let colours = [at(20, 110), at(350, 220), at(170, 110)];
     assert!(colours[0] != colours[1] && colours[1] == colours[2]);
 }
 
@@ -59,7 +59,7 @@ fn the_layout_has_boxes_padding_and_margins() {
     assert!(changed.iter().all(|at| WINDOWS.iter().any(|window| contains(*window, *at))));
     // The corners of the button's box, its padding, the window's padding, and the button's margin.
     let [left, top, right, bottom] = around(&desktop, 5, 0);
-    let marked = [(left, top), (right - 1, bottom - 1), (left + 5, top + 3), (left - 5, top + 3), (158, 200)];
+    let marked = [(left, top), (right - 1, bottom - 1), (left + 5, top + 3), (left - 5, top + 3), (166, 200)];
     marked.into_iter().for_each(|at| assert!(changed.contains(&at), "{at:?}"));
     // What is neither: the inside of the window's content below the button, and of the button's text.
     assert!(!changed.contains(&(left + 40, bottom + 5)) && !changed.contains(&(left + 30, top + 16)));
@@ -72,7 +72,7 @@ fn the_order_numbers_widgets_within_their_windows() {
     assert!(changed.iter().all(|at| WINDOWS.iter().any(|window| contains(*window, *at))));
     // The number of the field is at its corner; what windows draw on is outlined.
     let [left, top, ..] = around(&desktop, 4, 0);
-    assert!(changed.contains(&(left, top)) && changed.contains(&(10, 80)) && changed.contains(&(299, 150)));
+    assert!(changed.contains(&(left, top)) && changed.contains(&(10, 80)) && changed.contains(&(359, 150)));
     assert!(changed.len() < 3000, "{}", changed.len());
 }
 

@@ -53,10 +53,10 @@ fn menus_tabs_and_lists_are_chosen_from() {
 #[test]
 fn an_open_menu_and_a_tooltip_show() {
     let desktop = desktop(
-        "window w \"W\" left=10 top=10 width=300\nbutton b in w \"File\"\nmenu m in b \"New\" open=yes\n\
-         checkbox c in w \"C\"\ntooltip t in c \"Tip\"\nhover c",
+        "window w \"W\" left=10 top=10 width=300\ncheckbox c in w \"C\"\ntooltip t in c \"Tip\"\n\
+         button b in w \"File\"\nmenu m in b \"New\" open=yes\nhover c",
     );
-    assert_eq!((desktop.word(map::D_MENU).unwrap(), desktop.word(map::D_TIP).unwrap()), (3, 5));
+    assert_eq!((desktop.word(map::D_MENU).unwrap(), desktop.word(map::D_TIP).unwrap()), (5, 3));
 }
 
 #[test]
