@@ -32,6 +32,8 @@ impl Picture {
         encoder.set_color(png::ColorType::Rgb);
         encoder.set_depth(png::BitDepth::Eight);
         encoder.set_compression(png::Compression::High);
+        // Even areas and repeated letters are smaller as they are than as differences.
+        encoder.set_filter(png::Filter::NoFilter);
         encoder.set_source_srgb(png::SrgbRenderingIntent::Perceptual);
         let (pixels, _) = self.pixels.as_chunks::<4>();
         let colours: Vec<u8> = pixels.iter().flat_map(|pixel| [pixel[0], pixel[1], pixel[2]]).collect();
