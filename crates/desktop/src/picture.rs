@@ -66,11 +66,12 @@ impl Picture {
     pub(crate) fn frame(&mut self, outer: Edges, inner: Edges, within: Edges, colour: Colour, share: u32) {
         let [left, top, right, bottom] = outer;
         let inner = common(inner, outer);
-        let (upper, lower) = (inner[1].min(bottom), inner[3].max(inner[1]).min(bottom));
+        let (near, upper) = (inner[0].min(right), inner[1].min(bottom));
+        let (far, lower) = (inner[2].max(near), inner[3].max(upper));
         let sides = [
             [left, top, right, upper],
-            [left, upper, inner[0], lower],
-            [inner[2].max(inner[0]), upper, right, lower],
+            [left, upper, near, lower],
+            [far, upper, right, lower],
             [left, lower, right, bottom],
         ];
         sides.into_iter().for_each(|side| self.tint(common(side, within), colour, share));
