@@ -258,8 +258,11 @@ mod tests {
         for property in &PROPERTIES {
             assert!(script.contains(&format!(" {}=", property.name)), "{}", property.name);
         }
-        let begin = |name: &str| script.lines().any(|line| line.trim_start().starts_with(&format!("{name} ")));
-        assert!(KINDS.iter().all(|kind| begin(kind.name)));
+        let gallery = include_str!("../../../../docs/desktop/gallery.txt");
+        for (text, kind) in KINDS.iter().flat_map(|kind| [(script, kind), (gallery, kind)]) {
+            let begin = format!("{} ", kind.name);
+            assert!(text.lines().any(|line| line.trim_start().starts_with(&begin)), "{begin}");
+        }
         for (name, _) in KEYS.iter().chain(&MODIFIERS) {
             assert!(
                 script.lines().any(|line| line.starts_with("key ") && line.contains(&format!(" {name}"))),
