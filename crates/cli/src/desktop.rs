@@ -51,7 +51,8 @@ pub(crate) fn desktop(args: &DesktopArgs) -> Result<u8> {
             .map_err(failure)?;
         }
         if let Some(png) = &args.png {
-            desktop.picture().and_then(|picture| picture.write(png)).map_err(failure)?;
+            let picture = args.show.map_or_else(|| desktop.picture(), |phase| desktop.explained(phase));
+            picture.and_then(|picture| picture.write(png)).map_err(failure)?;
         }
         match (live, &mut apps) {
             (Some(live), Some(apps)) => show(live, &mut desktop, apps, pace),

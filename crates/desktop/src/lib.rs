@@ -9,11 +9,11 @@
 pub mod apps;
 mod desktop;
 pub mod live;
+mod overlays;
 mod perform;
 mod picture;
 mod records;
 mod script;
-mod words;
 
 /// The events of the desktop: the same source file as the kernel's.
 #[path = "../kernel/src/event.rs"]
@@ -24,6 +24,7 @@ pub mod map;
 
 pub use desktop::{Desktop, Error, Options, Result};
 pub use live::{Handle, Owners};
+pub use overlays::Overlay;
 pub use picture::Picture;
 pub use script::{Script, ScriptError};
 

@@ -12,3 +12,8 @@ pub(crate) fn event(it: &Record) -> Event {
 pub(crate) fn text(key: u32, text: &str) -> Vec<Event> {
     wire::text(key, text, true).iter().map(event).collect()
 }
+
+/// Returns the events that add to a widget's text.
+pub(crate) fn more_text(key: u32, text: &str) -> Vec<Event> {
+    wire::text(key, text, false).iter().map(event).collect()
+}

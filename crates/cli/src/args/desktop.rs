@@ -3,7 +3,9 @@
 use super::apps::AppArgs;
 use super::common::{CacheArgs, DeviceChoice};
 use super::machine::grid;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use gpu_run_desktop::Overlay;
 use gpu_run_machine::GridSize;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -19,6 +21,7 @@ Examples:
   gpu-run desktop --script docs/desktop/settings.txt
   gpu-run desktop --listen 127.0.0.1:0 --device cuda
   gpu-run desktop --script docs/desktop/settings.txt --size 960x600 --png settings.png
+  gpu-run desktop --script docs/desktop/settings.txt --size 960x600 --png layout.png --show layout
 
 Only your own programs on this computer can connect to a loopback address. Elsewhere (--listen 0.0.0.0:8080), the address that is printed has a token, without which \
 nobody can connect. The connection is not encrypted: `ssh -L 8080:127.0.0.1:8080 MACHINE` brings the desktop of another computer here safely.
@@ -51,6 +54,10 @@ pub(crate) struct DesktopArgs {
     /// Instead, writes what the desktop shows after the script, and ends
     #[arg(long, value_name = "FILE", requires = "script")]
     pub(crate) png: Option<PathBuf>,
+
+    /// Draws over the picture what this phase of the last frame found
+    #[arg(long, value_name = "PHASE", requires = "png", value_parser = overlay())]
+    pub(crate) show: Option<Overlay>,
 
     /// The picture's size in units of length; in a browser, the size until one is there
     #[arg(long, value_name = "WxH", default_value = "1280x800", value_parser = size)]
@@ -92,6 +99,12 @@ pub(crate) enum EffectsChoice {
     Auto,
     All,
     None,
+}
+
+fn overlay() -> impl TypedValueParser<Value = Overlay> {
+    let named = |name: &str| Overlay::ALL.iter().find(|(known, _)| *known == name).map(|(_, overlay)| *overlay);
+    PossibleValuesParser::new(Overlay::ALL.map(|(name, _)| name))
+        .try_map(move |name| named(&name).ok_or("there is no such picture"))
 }
 
 fn size(text: &str) -> Result<(u32, u32), String> {
