@@ -37,7 +37,13 @@ impl Starter for Threads {
     fn start(&self, name: &str, _: &[String], stream: UnixStream) -> Result<Box<dyn Running>, String> {
         let (_, app) = *self.apps.iter().find(|(known, _)| *known == name).ok_or("there is none")?;
         let killed = Killed(name.to_owned(), self.killed.clone(), stream.try_clone().unwrap());
-        thread::spawn(move || app(stream));
+        // Its end is closed when it ends, as a process's is, also if somebody else has it.
+        let end = stream.try_clone().unwrap();
+        thread::spawn(move || {
+            let ended = app(stream);
+            _ = end.shutdown(Shutdown::Both);
+            ended
+        });
         Ok(Box::new(killed))
     }
 
@@ -143,8 +149,9 @@ fn an_app_that_ends_takes_its_windows_along_and_numbers_come_back() {
     }
     let mut desk = Desk::new(&[("Brief", brief), ("Counter", counter)]);
     desk.run("start Counter\nexpect \"so far 0\"");
-    for _ in 0..5 {
-        desk.run("start Brief\nwait 30");
+    for round in 0..5 {
+        desk.run("start Brief");
+        desk.until("it has ended", |desk| desk.threads.killed.lock().len() > round);
         desk.until("it is gone", |desk| desk.widgets() == 4);
     }
     assert!(desk.desktop.word(map::D_USED).unwrap() < 100 + 4 + 2 * 401);
