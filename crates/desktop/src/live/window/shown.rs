@@ -51,6 +51,10 @@ impl Shown {
 
     /// Where a place in the window is on the desktop, in 256ths of a pixel.
     pub(super) fn on_desktop(&self, size: (u32, u32), x: f64, y: f64) -> (i32, i32) {
+        if self.pixels.is_empty() {
+            // Before the first frame: it will have the window's size.
+            return ((x * 256.0).round() as i32, (y * 256.0).round() as i32);
+        }
         let [left, top, width, height] = self.place(size).map(f64::from);
         let at = |at: f64, from: f64, length: f64, pixels: u32| {
             ((at - from) / length * f64::from(pixels) * 256.0).round() as i32
@@ -94,6 +98,7 @@ mod tests {
     fn patches_take_their_places() {
         let mut shown = Shown::default();
         assert_eq!(rows(&shown, (2, 1)), [[BEHIND, BEHIND]]);
+        assert_eq!(shown.on_desktop((2, 1), 1.5, 0.5), (384, 128));
         shown.apply(&patch(4, 2, &[[0, 0, 4, 2]], 1));
         shown.apply(&patch(4, 2, &[[1, 0, 2, 1], [3, 1, 1, 1]], 8));
         let (old, new) = (0x01_0203, 0x08_090A);

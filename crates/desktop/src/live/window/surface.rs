@@ -13,7 +13,7 @@ use x11rb::protocol::xproto::{ConnectionExt, CreateGCAux, ImageFormat, ImageOrde
 use x11rb::rust_connection::RustConnection;
 
 pub(super) enum Surface {
-    X(X),
+    X(Box<X>),
     Wayland(Wayland),
 }
 
@@ -21,7 +21,7 @@ impl Surface {
     /// `x` is a connection to the window's X server, if it has one.
     pub(super) fn new(window: Rc<Window>, x: Option<RustConnection>) -> Result<Self, String> {
         match x {
-            Some(connection) => X::new(&window, connection).map(Self::X),
+            Some(connection) => X::new(&window, connection).map(Box::new).map(Self::X),
             None => Wayland::new(window).map(Self::Wayland),
         }
     }
