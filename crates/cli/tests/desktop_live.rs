@@ -405,3 +405,29 @@ fn a_port_in_use_is_said_before_anything_else() {
     assert_eq!(ran.code, Some(2));
     ran.says(&[&format!("--listen {}", shown.host), "port 0 is a free one"]);
 }
+
+#[test]
+fn a_display_that_is_missing_is_said_before_anything_else() {
+    let place = Place::new();
+    let run = |arguments: &str, display: &str| {
+        let mut command = place.command(&format!("desktop --window {arguments}"));
+        let output =
+            command.env_remove("WAYLAND_DISPLAY").env_remove("WAYLAND_SOCKET").env("DISPLAY", display).output();
+        let output = output.unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, said) = run("", "");
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("no display: neither WAYLAND_DISPLAY nor DISPLAY is set"), "{said}");
+    assert!(said.contains("--listen 127.0.0.1:8080 shows the desktop in a browser"), "{said}");
+    // Where the libraries of a display are not installed, these are named.
+    let (code, said) = run("", "127.0.0.1:4242");
+    assert_eq!(code, Some(2), "{said}");
+    assert!(
+        said.contains("cannot connect to the X server 127.0.0.1:4242") || said.contains("cannot be loaded"),
+        "{said}"
+    );
+    let (code, said) = run("--png out.png --script script", "");
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("--png"), "{said}");
+}

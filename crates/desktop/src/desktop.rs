@@ -28,8 +28,8 @@ pub enum Error {
     Invisible { line: usize, name: String },
     #[error("cannot serve the desktop's page: {0}")]
     Server(std::io::Error),
-    #[error("cannot pack a frame: {0}")]
-    Packing(std::io::Error),
+    #[error("cannot show the desktop in a window: {0}")]
+    Window(String),
     #[error("something still moves after 10000 frames")]
     Restless,
     #[error("line {line}: there are no apps here; `gpu-run desktop` has them")]

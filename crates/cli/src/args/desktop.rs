@@ -13,12 +13,14 @@ use std::path::PathBuf;
 const DESKTOP_EXPLAINED: &str = "\
 The desktop is a windowing system that lives in the device's memory: widgets, layout, input and pixels, one frame a tick of the resident machine. Open the address that this \
 command prints in a browser: mouse, keyboard, touch and clipboard work, and the desktop takes the size of the browser's window. Several browsers can watch the same desktop.
+With --window, it is in a window of this computer instead; closing that window ends the desktop. With --window and --listen it is in both.
 
---script says what happens first, one command or event a line (docs/desktop.md). With --png, there is no browser: the picture shows what the script left when nothing moves any \
+--script says what happens first, one command or event a line (docs/desktop.md). With --png, there is neither: the picture shows what the script left when nothing moves any \
 more, and the same script gives the same picture on every device.
 
 Examples:
   gpu-run desktop --script docs/desktop/settings.txt
+  gpu-run desktop --window --dir .
   gpu-run desktop --listen 127.0.0.1:0 --device cuda
   gpu-run desktop --script docs/desktop/settings.txt --size 960x600 --png settings.png
   gpu-run desktop --script docs/desktop/settings.txt --size 960x600 --png layout.png --show layout
@@ -27,9 +29,9 @@ Only your own programs on this computer can connect to a loopback address. Elsew
 nobody can connect. The connection is not encrypted: `ssh -L 8080:127.0.0.1:8080 MACHINE` brings the desktop of another computer here safely.
 
 Exit codes:
-  0    the picture is written
+  0    the picture is written, or the window was closed
   1    the machine failed, or the script asked for something that the desktop refused
-  2    a usage error, also in the script
+  2    a usage error, also in the script; no display for --window
   130  ended by Ctrl+C; 143: by SIGTERM";
 
 #[derive(Debug, Args)]
@@ -39,9 +41,13 @@ pub(crate) struct DesktopArgs {
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     pub(crate) device: DeviceChoice,
 
-    /// Shows the desktop in browsers, at this address; port 0 is a free one
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8080", conflicts_with = "png")]
-    pub(crate) listen: SocketAddr,
+    /// Shows the desktop in a window of this computer (Wayland or X11)
+    #[arg(long, conflicts_with = "png")]
+    pub(crate) window: bool,
+
+    /// Shows the desktop in browsers, at this address; port 0 is a free one [default without --window: 127.0.0.1:8080]
+    #[arg(long, value_name = "ADDRESS:PORT", conflicts_with = "png")]
+    pub(crate) listen: Option<SocketAddr>,
 
     /// Frames per second while something moves
     #[arg(long, value_name = "N", default_value = "60", value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -59,13 +65,13 @@ pub(crate) struct DesktopArgs {
     #[arg(long, value_name = "PHASE", requires = "png", value_parser = overlay())]
     pub(crate) show: Option<Overlay>,
 
-    /// The picture's size in units of length; in a browser, the size until one is there
+    /// The size of the picture, or of the window at first, in units of length; for a browser, the size until one is there
     #[arg(long, value_name = "WxH", default_value = "1280x800", value_parser = size)]
     pub(crate) size: (u32, u32),
 
-    /// Pixels for one unit of length, from 0.25 to 4
-    #[arg(long, value_name = "N", default_value = "1", value_parser = scale)]
-    pub(crate) scale: f64,
+    /// Pixels for one unit of length, from 0.25 to 4 [default: 1; in a window, as many as the display says]
+    #[arg(long, value_name = "N", value_parser = scale)]
+    pub(crate) scale: Option<f64>,
 
     /// What happens on the desktop at first
     #[arg(long, value_name = "EVENTS")]

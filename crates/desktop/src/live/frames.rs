@@ -2,25 +2,24 @@
 
 use super::message::{Said, Size};
 use super::screen::Screen;
-use super::viewers::{Id, Outgoing, Viewers};
+use super::viewers::{Id, Out, Viewers};
 use super::{LeftOut, Owners, Pace, Post};
 use crate::desktop::{MAX_EVENTS, Result};
-use crate::{Desktop, Error, event as e};
+use crate::{Desktop, event as e};
 use gpu_run_machine::Event;
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
-use tokio::sync::mpsc::Sender;
 
 /// The least time between two frames for events that guests posted: these come one by one.
 const TOGETHER: Duration = Duration::from_millis(4);
 /// Frames per second that the animation clock can assume.
 const RATES: (f64, f64) = (10.0, 1000.0);
 
-/// What a viewer's connection posts.
+/// What is posted for a viewer.
 #[derive(Debug)]
 pub(crate) enum FromViewer {
-    Joined(Sender<Outgoing>),
+    Joined(Box<dyn Out>),
     Said(Said),
     Left,
 }
@@ -89,10 +88,7 @@ impl<'a> Frames<'a> {
             if self.due().is_some_and(|due| due.is_zero()) {
                 self.frame()?;
             }
-            let packing = Instant::now();
-            if self.viewers.send(&self.screen).map_err(Error::Packing)? {
-                tracing::debug!("packing it took {:?}", packing.elapsed());
-            }
+            self.viewers.send(&self.screen);
         }
         Ok(())
     }
@@ -202,7 +198,7 @@ impl<'a> Frames<'a> {
         let told = self.desktop.told();
         for event in &told {
             if let (e::COPIED, Some(leader)) = (event.kind, self.leader) {
-                self.viewers.copied(leader, &self.desktop.copied()?);
+                self.viewers.copied(leader, self.desktop.copied()?);
             }
         }
         self.owners.told(&told, self.desktop);

@@ -16,8 +16,8 @@
 //! | 1 | a frame | 24 bits 0, number, number of the last input it shows or 0 (32 each), width, height, rectangles, 0 (16 each); for each rectangle left, top, width and height (16 each); then the pixels of the rectangles, deflated |
 //! | 2 | text for the clipboard | UTF-8 |
 
-use super::screen::Screen;
-use super::tiles::Tiles;
+use super::screen::Patch;
+use super::viewers::Frame;
 use crate::event::{self as e, touch};
 use crate::map;
 use crate::records;
@@ -25,6 +25,7 @@ use flate2::Compression;
 use flate2::write::DeflateEncoder;
 use gpu_run_machine::Event;
 use std::io::Write;
+use std::time::Instant;
 
 /// The largest message that a page may send. Text from the clipboard is the longest.
 pub(crate) const MAX_MESSAGE: usize = 128 << 10;
@@ -104,32 +105,32 @@ fn input(bytes: &[u8; EVENT_BYTES]) -> Result<Event, &'static str> {
 }
 
 /// Splits text from a clipboard into events of the kind [`PASTE`](e::PASTE).
-fn pasted(text: &str) -> Vec<Event> {
+pub(crate) fn pasted(text: &str) -> Vec<Event> {
     match text.replace('\r', "") {
         text if text.is_empty() => Vec::new(),
         text => records::text(0, &text).into_iter().map(|event| Event { kind: e::PASTE, ..event }).collect(),
     }
 }
 
-/// What follows a frame's first 16 bytes, which are each viewer's own.
-pub(crate) fn body(screen: &Screen, tiles: &Tiles) -> std::io::Result<Vec<u8>> {
-    let places: Vec<[u32; 4]> = tiles.rectangles().iter().map(|it| screen.place(it)).collect();
-    let mut body = Vec::with_capacity(4096);
-    let halves = [screen.width, screen.height, places.len() as u32, 0];
-    halves.iter().chain(places.iter().flatten()).for_each(|half| body.extend((*half as u16).to_le_bytes()));
-    let mut encoder = DeflateEncoder::new(body, Compression::fast());
-    for row in places.iter().flat_map(|place| screen.rows(*place)) {
-        encoder.write_all(row)?;
-    }
-    encoder.finish()
+/// A frame for one page.
+pub(crate) fn frame(frame: &Frame) -> Vec<u8> {
+    let body = frame.patch.packed.get_or_init(|| pack(&frame.patch));
+    let mut message = Vec::with_capacity(12 + body.len());
+    [1, frame.number, frame.shows].iter().for_each(|word: &u32| message.extend(word.to_le_bytes()));
+    message.extend(body);
+    message
 }
 
-/// A frame for one viewer.
-pub(crate) fn frame(number: u32, shows: u32, body: &[u8]) -> Vec<u8> {
-    let mut frame = Vec::with_capacity(12 + body.len());
-    [1, number, shows].iter().for_each(|word: &u32| frame.extend(word.to_le_bytes()));
-    frame.extend(body);
-    frame
+/// What follows a frame's first 12 bytes, which are each page's own.
+fn pack(patch: &Patch) -> Vec<u8> {
+    let since = Instant::now();
+    let mut body = Vec::with_capacity(4096);
+    let halves = [patch.width, patch.height, patch.places.len() as u32, 0];
+    halves.iter().chain(patch.places.iter().flatten()).for_each(|half| body.extend((*half as u16).to_le_bytes()));
+    let mut encoder = DeflateEncoder::new(body, Compression::fast());
+    let packed = encoder.write_all(&patch.pixels).and_then(|()| encoder.finish());
+    tracing::debug!("packing a frame took {:?}", since.elapsed());
+    packed.expect("a vector takes everything")
 }
 
 /// Text for a viewer's clipboard.

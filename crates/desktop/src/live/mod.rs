@@ -1,10 +1,11 @@
-//! The live desktop: it does a frame when something happens, and shows it in browsers.
+//! The live desktop: it does a frame when something happens, and shows it in browsers and in a window.
 //!
 //! One thread owns the [`Desktop`] ([`Live::run`]). Everything else (viewers, guests, signals) posts to it through a [`Handle`], a
 //! channel: while nothing is posted and nothing moves, that thread sleeps.
 //!
 //! ```text
 //! page ⇄ server ─┐
+//! window ────────┤                     ┌▶ window
 //! guests ────────┼─ posts ─▶ frames ─▶ viewers ─▶ server ⇄ page
 //! signals ───────┘             └─────▶ owners
 //! ```
@@ -18,6 +19,9 @@ mod screen;
 mod server;
 mod tiles;
 mod viewers;
+mod window;
+
+pub use window::{NoDisplay, Window};
 
 use crate::Desktop;
 use crate::desktop::Result;
@@ -94,34 +98,47 @@ impl Handle {
         self.posts.send(Post::Stop).is_ok()
     }
 
+    /// Posts for a viewer. Waits while the desktop has too many posts.
+    fn view(&self, id: viewers::Id, what: FromViewer) {
+        // To a desktop that has ended, nothing is posted: it has told its viewers.
+        let _ = self.posts.send(Post::Viewer(id, what));
+    }
+
     /// Posts without waiting; gives back what does not fit.
     pub(crate) fn try_post(&self, post: Post) -> Result<(), TrySendError<Post>> {
         self.posts.try_send(post)
     }
 }
 
-/// A live desktop's address and channel, before it runs. Connections wait until it does.
+/// A live desktop's channel and the address of its page, before it runs. Connections wait until it does.
 #[derive(Debug)]
 pub struct Live {
-    listener: TcpListener,
-    access: Access,
+    server: Option<(TcpListener, Access)>,
     handle: Handle,
     posts: Receiver<Post>,
 }
 
+impl Default for Live {
+    /// Without a page.
+    fn default() -> Self {
+        let (posts, receiver) = sync_channel(MAX_POSTS);
+        Self { server: None, handle: Handle { posts }, posts: receiver }
+    }
+}
+
 impl Live {
-    /// Listens on this address; on a free port if the port is 0.
-    pub fn bind(address: SocketAddr) -> std::io::Result<Self> {
+    /// Has a page at this address; on a free port if the port is 0.
+    pub fn listen(&mut self, address: SocketAddr) -> std::io::Result<()> {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
         let access = Access::new(listener.local_addr()?)?;
-        let (posts, receiver) = sync_channel(MAX_POSTS);
-        Ok(Self { listener, access, handle: Handle { posts }, posts: receiver })
+        self.server = Some((listener, access));
+        Ok(())
     }
 
-    /// The page's address. It has a token if other computers can connect.
-    pub fn url(&self) -> String {
-        self.access.url()
+    /// The page's address, if there is a page. It has a token if other computers can connect.
+    pub fn url(&self) -> Option<String> {
+        self.server.as_ref().map(|(_, access)| access.url())
     }
 
     pub fn handle(&self) -> Handle {
@@ -130,8 +147,9 @@ impl Live {
 
     /// Shows the desktop until [`Handle::stop`].
     pub fn run(self, desktop: &mut Desktop, owners: &mut dyn Owners, pace: Pace) -> Result<()> {
-        let Self { listener, access, handle, posts } = self;
+        let Self { server, handle, posts } = self;
         let mut frames = Frames::new(desktop, owners, posts, pace)?;
+        let Some((listener, access)) = server else { return frames.run() };
         let (stop, stopped) = oneshot::channel();
         let serve = move || {
             let served = server::serve(listener, access, handle.clone(), stopped);

@@ -4,6 +4,7 @@ use super::tiles::{Rectangle, Tiles};
 use crate::desktop::Result;
 use crate::map::{self, TILE_HEIGHT, TILE_WIDTH};
 use crate::{Desktop, desktop};
+use std::sync::OnceLock;
 
 /// Rows of tiles between two that are read along with them: a read of its own would take longer.
 const GAP: u32 = 4;
@@ -15,6 +16,22 @@ pub(crate) struct Screen {
     /// Whether something is under way that the next frames go on with.
     pub(crate) moves: bool,
     pixels: Vec<u8>,
+}
+
+/// A place in pixels: left, top, width, height.
+pub(crate) type Place = [u32; 4];
+
+/// Some places of a frame, and their pixels.
+#[derive(Debug, Default)]
+pub(crate) struct Patch {
+    /// The frame's size.
+    pub(crate) width: u32,
+    pub(crate) height: u32,
+    pub(crate) places: Vec<Place>,
+    /// Red, green, blue, 255 for each pixel: place after place, row by row.
+    pub(crate) pixels: Vec<u8>,
+    /// The patch in a page's message: the first of the pages packs it.
+    pub(crate) packed: OnceLock<Vec<u8>>,
 }
 
 impl Screen {
@@ -49,15 +66,24 @@ impl Screen {
         Ok(Some(drawn))
     }
 
-    /// The place of tiles in pixels, within the frame: left, top, width, height.
-    pub(crate) fn place(&self, it: &Rectangle) -> [u32; 4] {
+    /// What the frame shows in these tiles.
+    pub(crate) fn patch(&self, tiles: &Tiles) -> Patch {
+        let places: Vec<Place> = tiles.rectangles().iter().map(|it| self.place(it)).collect();
+        let size: u32 = places.iter().map(|[_, _, width, height]| width * height * 4).sum();
+        let mut pixels = Vec::with_capacity(size as usize);
+        places.iter().flat_map(|place| self.rows(*place)).for_each(|row| pixels.extend_from_slice(row));
+        Patch { width: self.width, height: self.height, places, pixels, packed: OnceLock::new() }
+    }
+
+    /// The place of tiles, within the frame.
+    fn place(&self, it: &Rectangle) -> Place {
         let (left, top) = (it.column * TILE_WIDTH, it.row * TILE_HEIGHT);
         let (right, bottom) = (left + it.columns * TILE_WIDTH, top + it.rows * TILE_HEIGHT);
         [left, top, right.min(self.width) - left, bottom.min(self.height) - top]
     }
 
     /// The pixels of each row of a place.
-    pub(crate) fn rows(&self, [left, top, width, height]: [u32; 4]) -> impl Iterator<Item = &[u8]> {
+    fn rows(&self, [left, top, width, height]: Place) -> impl Iterator<Item = &[u8]> {
         let (from, stride) = (left as usize * 4, self.width as usize * 4);
         let rows = self.pixels.chunks(stride).skip(top as usize).take(height as usize);
         rows.map(move |row| &row[from..from + width as usize * 4])

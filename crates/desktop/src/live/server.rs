@@ -141,7 +141,7 @@ async fn view(server: Arc<Server>, mut socket: WebSocket) {
     let (sink, stream) = socket.split();
     let mut writing = tokio::spawn(write(sink, outgoing));
     let read = async {
-        post(&server, id, FromViewer::Joined(out.clone())).await?;
+        post(&server, id, FromViewer::Joined(Box::new(out.clone()))).await?;
         Err(read(&server, id, stream).await)
     };
     let reason: Result<(), Reason> = tokio::select! {
@@ -201,7 +201,8 @@ async fn write(mut sink: SplitSink<WebSocket, Message>, mut outgoing: mpsc::Rece
     loop {
         let sent = match timeout(ASK, outgoing.recv()).await {
             Err(_) => sink.send(Message::Ping(Default::default())).await,
-            Ok(Some(Outgoing::Message(bytes))) => sink.send(Message::Binary(bytes.into())).await,
+            Ok(Some(Outgoing::Frame(frame))) => sink.send(Message::Binary(message::frame(&frame).into())).await,
+            Ok(Some(Outgoing::Copied(text))) => sink.send(Message::Binary(message::copied(&text).into())).await,
             Ok(Some(Outgoing::Close(code, reason))) => {
                 let _ = sink.send(close(code, reason)).await;
                 return;

@@ -3,12 +3,14 @@
 //! A slow viewer has at most [`IN_FLIGHT`] frames under way. Meanwhile its tiles only accumulate, so it costs no memory, and the others
 //! do not wait for it.
 
-use super::message::{self, Size};
-use super::screen::Screen;
+use super::message::Size;
+use super::screen::{Patch, Screen};
 use super::tiles::Tiles;
 use crate::event as e;
 use gpu_run_machine::Event;
 use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::sync::Arc;
 use tokio::sync::mpsc::Sender;
 
 /// Frames that a viewer may have under way. With one, it would wait for each answer; more only add delay.
@@ -21,16 +23,42 @@ const MAX_HELD: usize = 16;
 /// Names a viewer.
 pub(crate) type Id = u64;
 
-/// What goes to a viewer's connection.
+/// What a viewer is sent.
 #[derive(Debug)]
 pub(crate) enum Outgoing {
-    Message(Vec<u8>),
+    Frame(Frame),
+    /// Text for the clipboard.
+    Copied(String),
+    /// The connection closes, for this reason.
     Close(u16, &'static str),
+}
+
+/// What a viewer has not seen yet.
+#[derive(Debug)]
+pub(crate) struct Frame {
+    /// Counts the viewer's frames.
+    pub(crate) number: u32,
+    /// The last of the viewer's inputs that it shows, or 0.
+    pub(crate) shows: u32,
+    pub(crate) patch: Arc<Patch>,
+}
+
+/// The way to a viewer.
+pub(crate) trait Out: Debug + Send {
+    /// Sends without waiting. Returns false if there is no room, or nobody there.
+    fn send(&self, what: Outgoing) -> bool;
+}
+
+/// A page's connection.
+impl Out for Sender<Outgoing> {
+    fn send(&self, what: Outgoing) -> bool {
+        self.try_send(what).is_ok()
+    }
 }
 
 #[derive(Debug)]
 pub(crate) struct Viewer {
-    out: Sender<Outgoing>,
+    out: Box<dyn Out>,
     unseen: Tiles,
     /// Frames sent and drawn so far.
     sent: u32,
@@ -68,7 +96,7 @@ impl Viewer {
 pub(crate) struct Viewers(BTreeMap<Id, Viewer>);
 
 impl Viewers {
-    pub(crate) fn join(&mut self, id: Id, out: Sender<Outgoing>, screen: &Screen) {
+    pub(crate) fn join(&mut self, id: Id, out: Box<dyn Out>, screen: &Screen) {
         let unseen = Tiles::new(screen.width, screen.height, true);
         let viewer = Viewer { out, unseen, sent: 0, drawn: 0, input: 0, shows: 0, size: None, held: Vec::new() };
         self.0.insert(id, viewer);
@@ -104,38 +132,37 @@ impl Viewers {
         }
     }
 
-    /// Sends each viewer what it has not seen, unless it has enough under way. Returns whether there was something to send.
-    pub(crate) fn send(&mut self, screen: &Screen) -> std::io::Result<bool> {
-        // Viewers that keep up have the same tiles to see: these are packed once.
-        let mut packed: Option<(Tiles, Vec<u8>)> = None;
+    /// Sends each viewer what it has not seen, unless it has enough under way.
+    pub(crate) fn send(&mut self, screen: &Screen) {
+        // Viewers that keep up have the same tiles to see: these are one patch.
+        let mut last: Option<(Tiles, Arc<Patch>)> = None;
         for viewer in self.0.values_mut() {
             if viewer.unseen.is_empty() || viewer.sent - viewer.drawn >= IN_FLIGHT {
                 continue;
             }
-            let body = match &packed {
-                Some((tiles, body)) if *tiles == viewer.unseen => body,
-                _ => &packed.insert((viewer.unseen.clone(), message::body(screen, &viewer.unseen)?)).1,
+            let patch = match &last {
+                Some((tiles, patch)) if *tiles == viewer.unseen => patch,
+                _ => &last.insert((viewer.unseen.clone(), Arc::new(screen.patch(&viewer.unseen)))).1,
             };
             let shows = std::mem::take(&mut viewer.shows);
-            let frame = message::frame(viewer.sent + 1, shows, body);
-            if viewer.out.try_send(Outgoing::Message(frame)).is_ok() {
+            let frame = Frame { number: viewer.sent + 1, shows, patch: patch.clone() };
+            if viewer.out.send(Outgoing::Frame(frame)) {
                 viewer.sent += 1;
                 viewer.unseen.clear();
             }
         }
-        Ok(packed.is_some())
     }
 
     /// Sends text for the clipboard; a viewer that is too far behind does not get it.
-    pub(crate) fn copied(&self, id: Id, text: &str) {
+    pub(crate) fn copied(&self, id: Id, text: String) {
         if let Some(viewer) = self.0.get(&id) {
-            let _ = viewer.out.try_send(Outgoing::Message(message::copied(text)));
+            viewer.out.send(Outgoing::Copied(text));
         }
     }
 
     pub(crate) fn close(&self, code: u16, reason: &'static str) {
         for viewer in self.0.values() {
-            let _ = viewer.out.try_send(Outgoing::Close(code, reason));
+            viewer.out.send(Outgoing::Close(code, reason));
         }
     }
 }
