@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -346,6 +347,62 @@ def says_what_is_missing():
     assert ran.returncode == 2 and "no display" in ran.stderr and "panic" not in ran.stderr, ran.stderr
 
 
+def is_on_screen(image):
+    """Where the X server's screen shows this, every pixel; none if it does not."""
+    size = screen.get_geometry()
+    pixels = screen.get_image(0, 0, size.width, size.height, X.ZPixmap, 0xFFFFFFFF).data
+    all_of_it = Image.frombuffer("RGB", (size.width, size.height), pixels, "raw", "BGRX", 0, 1)
+    # A row that is nowhere else: it goes through texts.
+    row = 232
+    at = all_of_it.tobytes().find(image.crop((0, row, image.width, row + 1)).tobytes()) // 3
+    x, y = at % size.width, at // size.width - row
+    found = at >= 0 and not difference(all_of_it.crop((x, y, x + image.width, y + image.height)), image)
+    return (x, y) if found else None
+
+
+def does_the_same_on_wayland():
+    if not shutil.which("weston"):
+        return print("    there is no weston: nothing was tested on Wayland")
+    # A compositor whose screen is a window of the X server.
+    runtime = folder / "runtime"
+    runtime.mkdir(mode=0o700)
+    place = dict(environment, XDG_RUNTIME_DIR=str(runtime))
+    weston = start(["weston", "--backend=x11-backend.so", "--use-pixman", "--width=1400", "--height=900", "--socket=desktop-window",
+                    "--no-config", "--idle-time=0"], env=place, stderr=subprocess.DEVNULL)
+    until(lambda: (runtime / "desktop-window").exists(), "weston is there")
+
+    def becomes_shown(image, what):
+        """Where this is, while the pointer is in weston's panel: weston draws the pointer itself, and knows where it is when it enters."""
+        def entered():
+            for place in (ELSEWHERE, (700, 12)):
+                point(*place)
+                time.sleep(0.1)
+            return is_on_screen(image)
+
+        return until(entered, what)
+
+    client = dict(place, WAYLAND_DISPLAY="desktop-window")
+    desktop = start([GPU_RUN, "desktop", "--device", "cpu", "--window", "--script", str(folder / "settings"), "--no-apps",
+                     "--size", f"{WIDTH}x{HEIGHT}"], env=client, stderr=subprocess.PIPE, text=True)
+    opened = picture(SETTINGS)
+    x, y = becomes_shown(opened, "the window and the picture of the script")
+    drag(x + 214, y + 82, x + 314, y + 142)
+    click(x + 270, y + 327)
+    click(x + 281, y + 392)
+    press("Shift_L", "1")
+    press("apostrophe")
+    press("e")
+    click(x + 439, y + 392)
+    by_hand = picture(SETTINGS + BY_HAND.replace("hover notes", "hover 1500 950"))
+    becomes_shown(by_hand, "what was done by hand and the same as a script")
+    desktop.send_signal(signal.SIGINT)
+    assert desktop.wait(PATIENCE) == 130
+    said = desktop.stderr.read()
+    assert not said, said
+    weston.terminate()
+    weston.wait(PATIENCE)
+
+
 def measures_latency():
     desktop = Desktop(size=(1600, 950))
     desktop.settle()
@@ -371,7 +428,8 @@ def until_other(desktop, before):
 
 failed = 0
 for test in (shows_the_script_and_takes_mouse_and_keyboard, takes_the_windows_size, takes_clipboard_and_keys, scrolls_in_an_app,
-             idles_and_ends_by_signals, is_also_in_browsers, says_what_is_missing, measures_latency):
+             idles_and_ends_by_signals, is_also_in_browsers, says_what_is_missing, does_the_same_on_wayland,
+             measures_latency):
     try:
         test()
         print(f"{test.__name__} ok", flush=True)

@@ -97,7 +97,7 @@ fn connect(args: &DesktopArgs) -> Result<(Live, Option<Window>)> {
     let window = args.window.then(Window::connect).transpose().map_err(|error| {
         let hint = match error {
             NoDisplay::Library(_) => "install it, or show the desktop in a browser: --listen 127.0.0.1:8080",
-            _ => "--listen 127.0.0.1:8080 shows the desktop in a browser, also of another computer (ssh -L 8080:127.0.0.1:8080)",
+            _ => "--listen 127.0.0.1:8080 shows the desktop in a browser",
         };
         Failure::usage(format!("--window: no display: {error}")).hint(hint)
     })?;

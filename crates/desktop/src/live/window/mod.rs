@@ -21,6 +21,7 @@ use std::panic;
 use std::thread;
 use view::{Opening, View};
 use winit::application::ApplicationHandler;
+use winit::error::EventLoopError;
 use winit::event::WindowEvent;
 use winit::event_loop::{ActiveEventLoop, EventLoop, EventLoopProxy};
 use winit::window::WindowId;
@@ -43,7 +44,7 @@ impl Window {
     /// Connects to the display. Once in a process, and on its first thread.
     pub fn connect() -> Result<Self, NoDisplay> {
         let x = display::connect()?;
-        let events = EventLoop::with_user_event().build().map_err(|error| NoDisplay::Other(error.to_string()))?;
+        let events = EventLoop::with_user_event().build().map_err(|error| NoDisplay::Other(said(&error)))?;
         Ok(Self { events, x })
     }
 
@@ -62,12 +63,19 @@ impl Window {
             let out = ToWindow(self.events.create_proxy());
             let opening = Opening { handle, size, scale, out, x: self.x };
             let mut app = App { state: State::Opening(Box::new(opening)) };
-            let shown = self.events.run_app(&mut app).map_err(|error| Error::Window(error.to_string()));
+            let shown = self.events.run_app(&mut app).map_err(|error| Error::Window(said(&error)));
             let shown = shown.and(app.ended());
             handle.stop();
             let ended = frames.join().unwrap_or_else(|panic| panic::resume_unwind(panic));
             ended.and(shown)
         })
+    }
+}
+
+fn said(error: &EventLoopError) -> String {
+    match error {
+        EventLoopError::Os(error) => display::said(error),
+        error => error.to_string(),
     }
 }
 
@@ -105,7 +113,10 @@ impl App<'_> {
     }
 
     fn end(&mut self, events: &ActiveEventLoop, how: Result<()>) {
-        self.state = State::Ended(how);
+        // Of two reasons, the first: the desktop also says that it ends.
+        if !matches!(self.state, State::Ended(Err(_))) {
+            self.state = State::Ended(how);
+        }
         events.exit();
     }
 

@@ -2,6 +2,7 @@
 
 use super::ToWindow;
 use super::clipboard::Clipboard;
+use super::display;
 use super::input::Input;
 use super::keys::{self, Meaning};
 use super::shown::Shown;
@@ -56,7 +57,7 @@ impl<'a> Opening<'a> {
             Some(scale) => attributes.with_inner_size(PhysicalSize::new(width * scale, height * scale)),
             None => attributes.with_inner_size(LogicalSize::new(width, height)),
         };
-        let window = events.create_window(attributes).map_err(|error| Error::Window(error.to_string()))?;
+        let window = events.create_window(attributes).map_err(|error| Error::Window(display::said(&error)))?;
         window.set_ime_allowed(true);
         let window = Rc::new(window);
         let surface = Surface::new(window.clone(), x).map_err(Error::Window)?;
