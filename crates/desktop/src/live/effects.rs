@@ -104,6 +104,7 @@ mod tests {
         let mut it = LeftOut::new(Effects::Auto);
         levels(&mut it, [60; 30]);
         assert_eq!(levels(&mut it, (0..1000).map(|i| if i % 60 == 0 { 20 } else { 5 })), NOTHING);
+        levels(&mut it, [20]);
         // Each time it comes back and is too slow again, it waits twice as long, up to a limit.
         let waits: Vec<usize> = (0..10)
             .map(|_| {

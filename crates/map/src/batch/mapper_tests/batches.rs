@@ -36,7 +36,9 @@ fn a_batch_is_made_ready_while_another_one_runs() {
     assert!(began.elapsed() < limit, "the second waited for the first");
     first.finish().unwrap();
     let (_, stats) = second.finish().unwrap();
-    assert!(stats.run >= limit && began.elapsed() >= 2 * limit, "each has its own time");
+    // The time begins a little before the clock of the figures.
+    let (least, took) = (limit * 9 / 10, began.elapsed());
+    assert!(stats.run >= least && took >= limit + least, "each has its own time: {:?} of {took:?}", stats.run);
 }
 
 #[test]
