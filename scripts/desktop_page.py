@@ -14,23 +14,14 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-GPU_RUN = os.environ["GPU_RUN"]
+import desktop_by_hand
+from desktop_by_hand import BY_HAND, GPU_RUN, PATIENCE, until
+
 SCREENSHOTS = os.environ.get("SCREENSHOTS")
 OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
            "--disable-component-update", "--disable-sync", "--force-color-profile=srgb"]
 WIDTH, HEIGHT = 960, 600
 SETTINGS = Path("docs/desktop/settings.txt").read_text()
-# What the test does by hand, as a script.
-BY_HAND = """
-drag notes 100 60 over 4
-click post
-click entry
-type "!é"
-click add
-hover notes
-"""
-# The seconds that a frame may take on a machine that does other things.
-PATIENCE = 60
 
 folder = Path(tempfile.mkdtemp(prefix="desktop-page-"))
 environment = dict(os.environ, GPU_RUN_CACHE=str(folder / "cache"))
@@ -75,14 +66,6 @@ def open_page(desktop, width=WIDTH, height=HEIGHT, ratio=1, query="", touch=Fals
     return page
 
 
-def until(holds, what):
-    end = time.monotonic() + PATIENCE
-    while not holds():
-        if time.monotonic() > end:
-            raise AssertionError(f"after {PATIENCE} s, this still does not hold: {what}")
-        time.sleep(0.05)
-
-
 def size(page):
     return tuple(page.evaluate("[canvas.width, canvas.height]"))
 
@@ -104,12 +87,7 @@ def settle(page):
 
 
 def picture(script):
-    """What `--png` draws after a script."""
-    (folder / "script").write_text(script)
-    command = [GPU_RUN, "desktop", "--device", "cpu", "--script", str(folder / "script"), "--size", f"{WIDTH}x{HEIGHT}",
-               "--png", str(folder / "png")]
-    subprocess.run(command, env=environment, check=True)
-    return (folder / "png").read_bytes()
+    return desktop_by_hand.picture(folder, environment, script, (WIDTH, HEIGHT))
 
 
 COMPARE = """async (pictures) => {

@@ -1,5 +1,6 @@
 """Tests the desktop's window on an X server; scripts/desktop-window sets up what it needs, and runs it."""
 
+import io
 import os
 import re
 import shutil
@@ -16,22 +17,13 @@ from Xlib import X, XK, display, error
 from Xlib.ext import xtest
 from Xlib.protocol import event
 
-GPU_RUN = os.environ["GPU_RUN"]
+import desktop_by_hand
+from desktop_by_hand import BY_HAND, GPU_RUN, PATIENCE, until
+
 SCREENSHOTS = os.environ.get("SCREENSHOTS")
 WIDTH, HEIGHT = 960, 600
 # The pointer is not over the window: winit says so when the window opens.
 SETTINGS = Path("docs/desktop/settings.txt").read_text().replace("hover cancel", "hover 1500 950")
-# What the test does by hand, as a script.
-BY_HAND = """
-drag notes 100 60 over 4
-click post
-click entry
-type "!é"
-click add
-hover notes
-"""
-# The seconds that a frame may take on a machine that does other things.
-PATIENCE = 60
 # Where the pointer is not over the window.
 ELSEWHERE = (1500, 950)
 
@@ -68,21 +60,12 @@ server = display.Display(NAME)
 screen = server.screen().root
 
 
-def until(holds, what):
-    end = time.monotonic() + PATIENCE
-    while not (held := holds()):
-        if time.monotonic() > end:
-            raise AssertionError(f"after {PATIENCE} s, this still does not hold: {what}")
-        time.sleep(0.02)
-    return held
-
-
 class Desktop:
     """A desktop in a window, which has the keyboard."""
 
     def __init__(self, *options, size=(WIDTH, HEIGHT), script="settings", apps=False):
         point(*ELSEWHERE)
-        command = [GPU_RUN, "desktop", "--device", "cpu", "--window", "--script", str(folder / script),
+        command = [GPU_RUN, "desktop", "--device", "cpu", "--effects", "all", "--window", "--script", str(folder / script),
                    "--size", f"{size[0]}x{size[1]}", *([] if apps else ["--no-apps"]), *options]
         self.process = start(command, stderr=subprocess.PIPE, text=True, env=environment)
         self.window = until(self.find, "the window is there")
@@ -188,12 +171,8 @@ def copied():
 
 
 def picture(script, size=(WIDTH, HEIGHT), scale="1"):
-    """What `--png` draws after a script."""
-    (folder / "script").write_text(script)
-    command = [GPU_RUN, "desktop", "--device", "cpu", "--script", str(folder / "script"), "--size", f"{size[0]}x{size[1]}",
-               "--scale", scale, "--png", str(folder / "png")]
-    subprocess.run(command, env=environment, check=True)
-    with Image.open(folder / "png") as opened:
+    drawn = desktop_by_hand.picture(folder, environment, script, size, scale)
+    with Image.open(io.BytesIO(drawn)) as opened:
         return opened.convert("RGB")
 
 
@@ -382,8 +361,8 @@ def does_the_same_on_wayland():
         return until(entered, what)
 
     client = dict(place, WAYLAND_DISPLAY="desktop-window")
-    desktop = start([GPU_RUN, "desktop", "--device", "cpu", "--window", "--script", str(folder / "settings"), "--no-apps",
-                     "--size", f"{WIDTH}x{HEIGHT}"], env=client, stderr=subprocess.PIPE, text=True)
+    desktop = start([GPU_RUN, "desktop", "--device", "cpu", "--effects", "all", "--window", "--script", str(folder / "settings"),
+                     "--no-apps", "--size", f"{WIDTH}x{HEIGHT}"], env=client, stderr=subprocess.PIPE, text=True)
     opened = picture(SETTINGS)
     x, y = becomes_shown(opened, "the window and the picture of the script")
     drag(x + 214, y + 82, x + 314, y + 142)

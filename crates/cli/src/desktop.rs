@@ -1,13 +1,13 @@
 //! `gpu-run desktop`: shows a desktop in browsers or a window, or runs a script on one and writes what it shows.
 
-use crate::args::{DesktopArgs, EffectsChoice};
+use crate::args::DesktopArgs;
 use crate::{apps, devices, program_cache};
 use anyhow::{Context, Result};
 use gpu_run_compiler::{Compiler, printable};
 use gpu_run_console::failure::Failure;
 use gpu_run_console::output::Standard;
 use gpu_run_console::terminal;
-use gpu_run_desktop::live::{Effects, Handle, Live, NoDisplay, Owners, Pace, Window};
+use gpu_run_desktop::live::{Handle, Live, NoDisplay, Owners, Pace, Window};
 use gpu_run_desktop::{Desktop, Error, Options, Script, map};
 use gpu_run_machine::{Start, Status};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -77,14 +77,6 @@ pub(crate) fn desktop(args: &DesktopArgs) -> Result<u8> {
     Ok(code)
 }
 
-fn effects(choice: EffectsChoice) -> Effects {
-    match choice {
-        EffectsChoice::Auto => Effects::Auto,
-        EffectsChoice::All => Effects::All,
-        EffectsChoice::None => Effects::None,
-    }
-}
-
 fn read_script(path: &Path) -> Result<Script> {
     let name = printable::path(path);
     let text = std::fs::read_to_string(path);
@@ -140,7 +132,7 @@ fn show(
         terminal::say(&format!("The desktop is at {url} (Ctrl+C ends it)\n"));
     }
     let handle = live.handle();
-    let pace = Pace { rate: args.rate, effects: effects(args.effects) };
+    let pace = Pace { rate: args.rate, effects: args.effects };
     let frames = || live.run(desktop, owners, pace);
     match window {
         Some(window) => window.run(&handle, args.size, args.scale, frames),

@@ -26,6 +26,7 @@ pub use desktop::{Desktop, Error, Options, Result};
 pub use live::{Handle, Owners};
 pub use overlays::Overlay;
 pub use picture::Picture;
+pub use records::text;
 pub use script::{Script, ScriptError};
 
 /// The machine's memory ends here, and the desktop's begins.

@@ -9,7 +9,7 @@ pub(crate) fn event(it: &Record) -> Event {
 }
 
 /// Returns the events that set a widget's text.
-pub(crate) fn text(key: u32, text: &str) -> Vec<Event> {
+pub fn text(key: u32, text: &str) -> Vec<Event> {
     wire::text(key, text, true).iter().map(event).collect()
 }
 

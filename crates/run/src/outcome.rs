@@ -10,7 +10,7 @@ use gpu_run_abi::{Status, TrapCode, TrapRecord};
 use gpu_run_compiler::{Compiled, Error, Program, Trap, Value, ValueType};
 use gpu_run_wasm::words;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 #[derive(Clone, Debug, Default)]
@@ -31,6 +31,14 @@ pub struct RunOptions {
 }
 
 impl RunOptions {
+    /// Returns the trap that this is, and who looks at what it left behind. Who interrupts a program does not ask what went wrong in it.
+    pub(crate) fn examines<'a>(&'a self, end: &'a End) -> Option<(&'a dyn Examiner, &'a Trap)> {
+        let End::Trapped(trap) = end else { return None };
+        let is_interrupted = self.interrupt.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed));
+        let is_wanted = !(is_interrupted && trap.code == TrapCode::Interrupted);
+        Some((self.examiner.as_deref().filter(|_| is_wanted)?, trap))
+    }
+
     pub(crate) fn common_of(&self, program: &Program) -> Result<Arc<CommonMemory>, Error> {
         self.common.clone().map_or_else(|| Ok(Arc::new(CommonMemory::new(program, Common::default())?)), Ok)
     }

@@ -23,7 +23,6 @@ use gpu_run_wasm::{THREADS, words};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
@@ -118,11 +117,7 @@ pub fn run_threads(
     // The thread that ended the program decides how it ended; the others were stopped.
     let ended_by = record.ended_by.clamp(1, places.threads) as usize - 1;
     let mut outcome = outcome::outcome(compiled, ended_by, &endings, types)?;
-    // Who interrupts a program does not ask what went wrong in it.
-    let is_interrupted = options.interrupt.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed));
-    if let (End::Trapped(trap), Some(examiner)) = (&outcome.end, &options.examiner)
-        && !(is_interrupted && trap.code == TrapCode::Interrupted)
-    {
+    if let Some((examiner, trap)) = options.examines(&outcome.end) {
         let held = examiner.held();
         let _held = held.as_ref().map(|held| held.lock());
         let read = |_, at, bytes: &mut [u8]| Ok(memory.buffer.read(memory.guest + at, bytes)?);

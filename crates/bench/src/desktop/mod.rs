@@ -41,8 +41,9 @@ const BUDGETS: [(&str, f64); 7] = [
     ("raster and frame end", 5.0),
 ];
 
-/// The grids that are compared.
-const GRIDS: [(&str, GridSize); 2] = [("one", GridSize::Groups(1)), ("all", GridSize::Auto)];
+/// The grids that are compared: the key of their figures, what people read, and their size.
+const GRIDS: [(&str, &str, GridSize); 2] =
+    [("one", "one group", GridSize::Groups(1)), ("all", "all groups", GridSize::Auto)];
 
 /// Measures each scene with one workgroup and with all. A scene takes at most so long on each.
 pub fn measure(device: Arc<dyn Device>, compiler: &Compiler, time: Duration, sheet: &mut Sheet) -> Result<()> {
@@ -52,8 +53,9 @@ pub fn measure(device: Arc<dyn Device>, compiler: &Compiler, time: Duration, she
     record.put("device", json!(name))?;
     for scene in &SCENES {
         record.line(&format!("\n{}: {}", scene.name, scene.what))?;
-        record.line(&format!("  {:24}{:>12}{:>12}{:>12}", "", "budget", "one group", "all groups"))?;
-        let of = |(_, grid): (&str, GridSize)| frames(&device, compiler, grid, scene, time);
+        let heads = GRIDS.map(|(_, name, _)| name);
+        record.line(&format!("  {:24}{:>12}{:>12}{:>12}", "", "budget", heads[0], heads[1]))?;
+        let of = |(_, _, grid)| frames(&device, compiler, grid, scene, time);
         let (one, all) = (of(GRIDS[0])?, of(GRIDS[1])?);
         let shown = |budget: Duration, figure: fn(&Frames) -> Duration, what: &str| {
             let [budget, one, all] = [budget, figure(&one), figure(&all)].map(show_duration);
@@ -70,10 +72,10 @@ pub fn measure(device: Arc<dyn Device>, compiler: &Compiler, time: Duration, she
         record.put(scene.name, json!({ "one": one.figures(), "all": all.figures() }))?;
     }
     record.line(&format!("\n{}, {RATE} frames and {RATE} events a second", SCENES[0].what))?;
-    for (key, grid) in GRIDS {
+    for (key, name, grid) in GRIDS {
         let paced = paced(&device, compiler, grid)?;
         record.line(&format!(
-            "  {key:3} group: event posted to pixels complete p50 {}, p99 {}; {} launches, {} waits for one; {:.1} % of a core of the host; when nothing happens {:.2} %",
+            "  {name}: event posted to pixels complete p50 {}, p99 {}; {} launches, {} waits for one; {:.1} % of a core of the host; when nothing happens {:.2} %",
             show_duration(paced.p50),
             show_duration(paced.p99),
             paced.launches,

@@ -1,6 +1,7 @@
 //! What desktops are measured with.
 
 use gpu_run_desktop::event::{self as e, icons, kinds, properties as p, style};
+use gpu_run_desktop::text;
 use gpu_run_machine::Event;
 use std::f32::consts::TAU;
 use std::time::Duration;
@@ -81,16 +82,6 @@ fn pointer(kind: u16, x: f32, y: f32) -> Event {
     Event { kind, a: at(x), b: at(y), ..Event::default() }
 }
 
-/// A text of plain letters.
-fn text(widget: u32, text: &str) -> impl Iterator<Item = Event> {
-    text.as_bytes().chunks(6).enumerate().map(move |(index, piece)| {
-        let letter = |i: usize| piece.get(i).copied().map_or(0, u32::from);
-        let flags = piece.len() as u16 | if index == 0 { e::TEXT_BEGINS } else { 0 };
-        let [a, b, id] = [0, 2, 4].map(|i| letter(i) | letter(i + 1) << 16);
-        Event { kind: e::TEXT, flags, key: widget, a, b, id, ..Event::default() }
-    })
-}
-
 fn window(widget: u32, [left, top, width, height]: [f32; 4]) -> Vec<Event> {
     let mut events = vec![create(widget, kinds::WINDOW, 0)];
     events.extend(text(widget, "Window"));
@@ -154,7 +145,8 @@ fn scrolling() -> Vec<Event> {
             create(first + 2, kinds::LABEL, first),
             create(first + 3, kinds::LABEL, first),
         ]);
-        events.extend(text(first + 1, "Open").chain(text(first + 2, &format!("Row {row}"))));
+        events.extend(text(first + 1, "Open"));
+        events.extend(text(first + 2, &format!("Row {row}")));
         events.extend(text(first + 3, "scrolls by"));
     }
     events.push(pointer(e::MOVE, 900.0, 500.0));
@@ -184,7 +176,7 @@ fn glyphs() -> Vec<Event> {
 fn change_glyphs(frame: u32) -> Vec<Event> {
     let letter = |label: u32, at: u32| (b'A' + ((label * 7 + at * 3 + frame) % 26) as u8) as char;
     let line = |label: u32| (0..GLYPHS).map(|at| letter(label, at)).collect::<String>();
-    (0..LABELS).flat_map(|label| text(2 + label, &line(label)).collect::<Vec<_>>()).collect()
+    (0..LABELS).flat_map(|label| text(2 + label, &line(label))).collect()
 }
 
 const BUTTONS: u32 = 63;

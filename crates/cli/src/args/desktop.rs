@@ -3,9 +3,10 @@
 use super::apps::AppArgs;
 use super::common::{CacheArgs, DeviceChoice};
 use super::machine::grid;
+use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, ValueEnum};
 use gpu_run_desktop::Overlay;
+use gpu_run_desktop::live::Effects;
 use gpu_run_machine::GridSize;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -54,15 +55,15 @@ pub(crate) struct DesktopArgs {
     pub(crate) rate: u32,
 
     /// Shadows and transitions: `auto` leaves out first the ones, then the others, while frames take too long
-    #[arg(long, value_name = "WHICH", value_enum, default_value = "auto", conflicts_with = "png")]
-    pub(crate) effects: EffectsChoice,
+    #[arg(long, value_name = "WHICH", value_parser = named(&Effects::NAMES), default_value = "auto", conflicts_with = "png")]
+    pub(crate) effects: Effects,
 
     /// Instead, writes what the desktop shows after the script, and ends
     #[arg(long, value_name = "FILE", requires = "script")]
     pub(crate) png: Option<PathBuf>,
 
     /// Draws over the picture what this phase of the last frame found
-    #[arg(long, value_name = "PHASE", requires = "png", value_parser = overlay())]
+    #[arg(long, value_name = "PHASE", requires = "png", value_parser = named(&Overlay::ALL))]
     pub(crate) show: Option<Overlay>,
 
     /// The size of the picture, or of the window at first, in units of length; for a browser, the size until one is there
@@ -100,17 +101,11 @@ pub(crate) struct DesktopArgs {
     pub(crate) verbose: u8,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum EffectsChoice {
-    Auto,
-    All,
-    None,
-}
-
-fn overlay() -> impl TypedValueParser<Value = Overlay> {
-    let named = |name: &str| Overlay::ALL.iter().find(|(known, _)| *known == name).map(|(_, overlay)| *overlay);
-    PossibleValuesParser::new(Overlay::ALL.map(|(name, _)| name))
-        .try_map(move |name| named(&name).ok_or("there is no such picture"))
+/// One of these names, which stand for values.
+fn named<T: Copy + Send + Sync>(table: &'static [(&'static str, T)]) -> impl TypedValueParser<Value = T> {
+    let named = |name: &str| table.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
+    PossibleValuesParser::new(table.iter().map(|(name, _)| *name))
+        .try_map(move |name| named(&name).ok_or("there is no such name"))
 }
 
 fn size(text: &str) -> Result<(u32, u32), String> {

@@ -18,7 +18,7 @@ pub(crate) use common::{
     CacheArgs, ChecksChoice, CodegenArgs, DeviceChoice, GuestArgs, LaunchArgs, LayoutChoice, ProcessArgs, ProgramArg,
     StatsFormat, ThreadArgs, TraceChoice, Variable,
 };
-pub(crate) use desktop::{DesktopArgs, EffectsChoice};
+pub(crate) use desktop::DesktopArgs;
 pub(crate) use machine::{BootArgs, TopArgs};
 pub(crate) use map::{MapArgs, TuneArgs};
 

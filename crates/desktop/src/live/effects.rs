@@ -15,6 +15,11 @@ pub enum Effects {
     None,
 }
 
+impl Effects {
+    /// All of them by their names.
+    pub const NAMES: [(&'static str, Self); 3] = [("auto", Self::Auto), ("all", Self::All), ("none", Self::None)];
+}
+
 /// Of the last 16 frames, so many took longer than this: too long to follow a hand.
 const SLOW: Duration = Duration::from_millis(42);
 const MANY_SLOW: u32 = 12;

@@ -21,6 +21,7 @@ mod tiles;
 mod viewers;
 mod window;
 
+pub use effects::Effects;
 pub use window::{NoDisplay, Window};
 
 use crate::Desktop;
@@ -35,8 +36,6 @@ use tokio::sync::oneshot;
 
 /// How many posts may wait for the desktop. [`Handle::post`] waits when there are as many.
 const MAX_POSTS: usize = 1024;
-
-pub use effects::Effects;
 
 /// How many frames are done, and what they may leave out.
 #[derive(Clone, Copy, Debug)]

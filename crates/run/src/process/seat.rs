@@ -7,14 +7,13 @@ use crate::common::{Common, CommonMemory};
 use crate::instances::examine;
 use crate::outcome::{self, End, Outcome, RunOptions};
 use crate::slots::{FreshCopy, LaunchBuffers, Run, Slots};
+use gpu_run_abi::Launch;
 use gpu_run_abi::launch::answers;
 use gpu_run_abi::layout::{PAGE, WORD};
-use gpu_run_abi::{Launch, TrapCode};
 use gpu_run_compiler::{Error, Program};
 use gpu_run_wasi::Context;
 use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// Each process may have this part of the device's free memory, where memory costs something before it is touched.
@@ -132,11 +131,7 @@ impl Seat {
         self.used = endings.get(0).memory_bytes;
         let mut outcome = outcome::outcome(compiled, 0, &endings, types)?;
         outcome.denied = crate::allowance::Denied::growth(compiled, options.max_memory, &endings.get(0));
-        // Who interrupts a program does not ask what went wrong in it.
-        let is_interrupted = options.interrupt.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed));
-        if let (End::Trapped(trap), Some(examiner)) = (&outcome.end, options.examiner.as_deref())
-            && !(is_interrupted && trap.code == TrapCode::Interrupted)
-        {
+        if let Some((examiner, trap)) = options.examines(&outcome.end) {
             examine(examiner, 0, (&self.slots, 0), trap, endings.calls(0).as_ref());
         }
         Ok((outcome, hostcalls))
