@@ -196,10 +196,10 @@ fn paced(device: &Arc<dyn Device>, compiler: &Compiler, grid: GridSize) -> Resul
     let mut number = 0;
     while began.elapsed() < PACED {
         sleep_until(began + period * number);
+        // At another place between two frames each time. It waits for a frame that is under way, which counts.
+        let posted = Instant::now() + period * (number * 37 % 100) / 100;
         desktop.frame(&(scene.frame)(WARM_UP + number))?;
-        // At another place between two frames each time.
-        sleep_until(began + period * number + period * (number * 37 % 100) / 100);
-        let posted = Instant::now();
+        sleep_until(posted);
         let at = |at: u32| (at % 3000) << 8;
         desktop.frame(&[Event { kind: e::MOVE, a: at(number * 7), b: at(number * 3), ..Event::default() }])?;
         took.push(posted.elapsed());
