@@ -184,6 +184,11 @@ impl Slots {
         self.lowers_stack = true;
     }
 
+    /// Returns the stack of later launches, in bytes.
+    pub fn stack(&self) -> u32 {
+        self.stack_bytes
+    }
+
     /// Sets the stack of later launches.
     pub fn set_stack(&mut self, stack_bytes: u32) {
         self.stack_bytes = stack_bytes;

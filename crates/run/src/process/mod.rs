@@ -199,7 +199,7 @@ impl Processes {
         context: Context,
         options: &RunOptions,
     ) -> Result<(Outcome, RunStats), Error> {
-        let mut seat = Seat::new(&loaded.program, options.max_memory, options.common_of(&loaded.program)?)?;
+        let mut seat = Seat::new(&loaded.program, options.max_memory, None, options.common_of(&loaded.program)?)?;
         self.prepare(SEATS_ON_GPU)?;
         let began = Instant::now();
         let ran = seat.run(loaded, context, options);

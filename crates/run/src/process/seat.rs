@@ -13,7 +13,7 @@ use gpu_run_abi::layout::{PAGE, WORD};
 use gpu_run_compiler::{Error, Program};
 use gpu_run_wasi::Context;
 use parking_lot::Mutex;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// Each process may have this part of the device's free memory, where memory costs something before it is touched.
@@ -26,12 +26,15 @@ const CLOCKS_AGREE_FOR: Duration = Duration::from_secs(1);
 pub(super) struct Seats {
     program: Arc<Program>,
     max_memory: Option<u64>,
+    /// Bytes of stack of the first seat. No other has more: a GPU gives larger stacks only when no kernel runs, and how much
+    /// memory is free for them changes meanwhile.
+    stack: OnceLock<u32>,
     free: Mutex<Vec<Seat>>,
 }
 
 impl Seats {
     pub(super) fn new(program: Arc<Program>, max_memory: Option<u64>) -> Self {
-        Self { program, max_memory, free: Mutex::default() }
+        Self { program, max_memory, stack: OnceLock::new(), free: Mutex::default() }
     }
 
     /// Makes seats until so many are free, and has the device reserve what their launches take.
@@ -45,7 +48,9 @@ impl Seats {
 
     fn make(&self) -> Result<Seat, Error> {
         let common = CommonMemory::new(&self.program, Common::default())?;
-        Seat::new(&self.program, self.max_memory, Arc::new(common))
+        let seat = Seat::new(&self.program, self.max_memory, self.stack.get().copied(), Arc::new(common))?;
+        self.stack.get_or_init(|| seat.slots.stack());
+        Ok(seat)
     }
 
     /// Takes a seat. Seats are made when they are needed, and stay: a GPU frees no memory while a kernel runs.
@@ -77,17 +82,24 @@ pub(super) struct Seat {
 }
 
 impl Seat {
-    pub(super) fn new(program: &Program, max_memory: Option<u64>, common: Arc<CommonMemory>) -> Result<Self, Error> {
+    /// Its process has at most `most_stack` bytes of stack, if that is given.
+    pub(super) fn new(
+        program: &Program,
+        max_memory: Option<u64>,
+        most_stack: Option<u32>,
+        common: Arc<CommonMemory>,
+    ) -> Result<Self, Error> {
         let (device, compiled) = (program.device(), program.compiled());
         let bounds = Bounds::new(device, compiled, max_memory, &Limits::default())?;
         let free = device.free_bytes()?;
         let mut allowance = bounds.resident(compiled, free);
+        let stack = allowance.stack.min(most_stack.unwrap_or(u32::MAX));
         if !device.properties().overcommits {
             let least = compiled.initial.memories.iter().map(|memory| memory.length).max().unwrap_or(0);
             let share = least.saturating_add(free / MEMORY_PART / PAGE * PAGE);
             allowance.memory = allowance.memory.min(share);
         }
-        let mut slots = Slots::new(program, 1, bounds.sizes(compiled, allowance, true)?, allowance.stack)?;
+        let mut slots = Slots::new(program, 1, bounds.sizes(compiled, allowance, true)?, stack)?;
         slots.lower_stack_if_need_be();
         let mut buffers = LaunchBuffers::new(device, compiled, 1, common)?;
         buffers.compare_clocks_after(CLOCKS_AGREE_FOR);
