@@ -45,6 +45,12 @@ mod device {
         // SAFETY: as above.
         unsafe { core::ptr::read(at as *const u32) }
     }
+    /// Loads words that follow each other. Their address is checked once for all of them.
+    #[inline(always)]
+    pub fn load_all<const N: usize>(at: u32) -> [u32; N] {
+        // SAFETY: as above.
+        unsafe { core::ptr::read(at as *const [u32; N]) }
+    }
     #[inline(always)]
     pub fn store(at: u32, value: u32) {
         // SAFETY: as above.

@@ -262,6 +262,10 @@ pub fn load(at: u32) -> u32 {
     with(|it| (it.world.memory[at as usize / 8].load(Relaxed) >> (at % 8 * 8)) as u32)
 }
 #[inline(always)]
+pub fn load_all<const N: usize>(at: u32) -> [u32; N] {
+    std::array::from_fn(|i| load(at + 4 * i as u32))
+}
+#[inline(always)]
 pub fn store(at: u32, value: u32) {
     update(at, |_| value);
 }

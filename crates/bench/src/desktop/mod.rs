@@ -7,7 +7,7 @@ use crate::{Sheet, percentile};
 use anyhow::Result;
 use gpu_run_compiler::Compiler;
 use gpu_run_console::units::show_duration;
-use gpu_run_desktop::{Desktop, Options, event as e};
+use gpu_run_desktop::{Desktop, Options, event as e, map};
 use gpu_run_device::Device;
 use gpu_run_machine::{Event, GridSize, Start, Status};
 use rustix::time::{ClockId, clock_gettime};
@@ -69,6 +69,7 @@ pub fn measure(device: Arc<dyn Device>, compiler: &Compiler, time: Duration, she
             let [one, all] = [&one, &all].map(|it| show_duration(it.phases[at]));
             record.line(&format!("  {phase:24}{budget:>12}{one:>12}{all:>12}"))?;
         }
+        record.line(&format!("  {:24}{:>12}{:>12}{:>12}", "tiles drawn a frame", "", one.tiles, all.tiles))?;
         record.put(scene.name, json!({ "one": one.figures(), "all": all.figures() }))?;
     }
     record.line(&format!("\n{}, {RATE} frames and {RATE} events a second", SCENES[0].what))?;
@@ -96,6 +97,8 @@ struct Frames {
     p50: Duration,
     p99: Duration,
     rate: f64,
+    /// How many tiles a frame drew, on average.
+    tiles: u32,
     /// The mean of each phase.
     phases: [Duration; BUDGETS.len()],
 }
@@ -109,6 +112,7 @@ impl Frames {
             "p50_ns": self.p50.as_nanos() as u64,
             "p99_ns": self.p99.as_nanos() as u64,
             "frames_per_second": self.rate,
+            "tiles": self.tiles,
             "phases_ns": phases,
         })
     }
@@ -135,7 +139,8 @@ fn frames(
     time: Duration,
 ) -> Result<Frames> {
     let mut desktop = boot(device, compiler, grid, scene)?;
-    let (before, began) = (desktop.status(), Instant::now());
+    let drawn = |desktop: &Desktop| desktop.word(map::S_TILES);
+    let (before, drawn_before, began) = (desktop.status(), drawn(&desktop)?, Instant::now());
     let mut took = Vec::new();
     while took.is_empty() || took.len() < FRAMES as usize && began.elapsed() < time {
         let events = (scene.frame)(WARM_UP + took.len() as u32);
@@ -151,6 +156,7 @@ fn frames(
         p50: percentile(&mut took, 50),
         p99: percentile(&mut took, 99),
         rate: f64::from(count) / lasted.as_secs_f64(),
+        tiles: drawn(&desktop)?.wrapping_sub(drawn_before) / count,
         phases: BUDGETS.map(|(name, _)| phase(name)),
     };
     desktop.shutdown()?;

@@ -5,10 +5,9 @@
 
 use crate::dispatch::{pointer, tell, tell_with};
 use crate::event::{KEYED, PIXELS_RUN, POINTED, WHEELED, kinds};
-use crate::item::{Brush, Edges};
+use crate::item::{Brush, Edges, Item, brightness};
 use crate::math::{ceil, floor, round};
 use crate::memory::*;
-use crate::raster::brightness;
 use crate::{paint, theme, tree};
 use gpu_run_kernel::event::Event;
 use gpu_run_kernel::gpu::{load, store};
@@ -228,9 +227,11 @@ pub fn paint(widget: u32, brush: &mut Brush) {
     paint::ring(widget, edges, radius, brush);
 }
 
-/// The brightness of each channel around a place in the frame: the mean of the pixels that a pixel of the frame shows.
-#[inline(always)]
-pub fn sample(first: u32, size: u32, edges: Edges, x: f32, y: f32) -> [f32; 3] {
+/// The brightness of each channel of an item at a pixel of the frame: the mean of the pixels of the canvas that this one shows.
+#[inline(never)]
+pub fn light(item: u32, x: u32, y: u32) -> [f32; 3] {
+    let Item { edges, more: first, colour: size, .. } = Item::load(item);
+    let (x, y) = (x as f32 + 0.5, y as f32 + 0.5);
     let span = |at: f32, from: f32, to: f32, count: u32| {
         let per_pixel = count as f32 / (to - from);
         // A thousandth less on each side: where the factor is whole, rounding brings in no neighbour. (`clamp` could panic, and the

@@ -5,14 +5,15 @@ use crate::font;
 use crate::math::{ceil, floor};
 use crate::memory::*;
 use crate::text;
-use gpu_run_kernel::gpu::{load, store};
+use core::ops::Range;
+use gpu_run_kernel::gpu::{load, load_all, store};
 
 // Kinds of items.
 /// A rounded rectangle: its edges in [`SHAPE`], the radius in [`SIZE`], colours at the top and at the bottom.
 pub const RECTANGLE: u32 = 1;
 /// The border inside a rounded rectangle: [`MORE`] is its width.
 pub const BORDER: u32 = 2;
-/// The shadow of a rounded rectangle: [`MORE`] is how far it fades.
+/// The shadow of a rounded rectangle: [`MORE`] is how far it fades, [`COLOUR_2`] is 1 through twice that.
 pub const SHADOW: u32 = 3;
 /// A line with round ends: from and to in [`SHAPE`], half its width in [`SIZE`].
 pub const LINE: u32 = 4;
@@ -34,6 +35,69 @@ pub const COLOUR: u32 = 36;
 pub const COLOUR_2: u32 = 40;
 /// A hash of all of these.
 pub const HASH: u32 = 44;
+/// What pixels need again and again: the brightness of [`COLOUR`]'s channels, and its opacity, 0 to 1. Of a gradient, the first is how
+/// much of it a row of pixels is.
+pub const LIGHT: u32 = 48;
+
+/// An item's words.
+pub struct Item {
+    pub kind: u32,
+    /// The pixels that it can touch.
+    pub columns: Range<u32>,
+    pub rows: Range<u32>,
+    pub edges: Edges,
+    pub size: f32,
+    pub more: u32,
+    pub colour: u32,
+    pub colour_2: u32,
+    pub hash: u32,
+    pub light: [f32; 3],
+    pub opacity: f32,
+}
+
+impl Item {
+    #[inline(always)]
+    pub fn load(at: u32) -> Self {
+        let [kind, _, _, a, b, c, d, size, more, colour, colour_2, hash, red, green, blue, opacity] = load_all(at);
+        let (edges, size) = ([a, b, c, d].map(f32::from_bits), f32::from_bits(size));
+        let (light, opacity) = ([red, green, blue].map(f32::from_bits), f32::from_bits(opacity));
+        let (columns, rows) = touched(at);
+        Self { kind, columns, rows, edges, size, more, colour, colour_2, hash, light, opacity }
+    }
+
+    /// Whether it has one colour: a glyph's second colour is none.
+    #[inline(always)]
+    pub fn is_even(&self) -> bool {
+        self.kind != PIXELS_OF && (self.kind != RECTANGLE || self.colour == self.colour_2)
+    }
+}
+
+/// Brightness of each value of a colour's channel.
+static LINEAR: Words = Words(*include_bytes!("linear.bin"));
+
+/// Aligned, so that a word is loaded at once and not byte by byte.
+#[repr(align(4))]
+struct Words([u8; 1024]);
+
+#[inline(always)]
+pub fn brightness(value: u32) -> f32 {
+    let at = value as usize * 4;
+    let bytes = &LINEAR.0;
+    f32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+/// The brightness of a colour's channels.
+#[inline(always)]
+pub fn solid(colour: u32) -> [f32; 3] {
+    [0, 8, 16].map(|shift| brightness(colour >> shift & 255))
+}
+
+/// The columns and rows of pixels that an item can touch.
+#[inline(always)]
+pub fn touched(item: u32) -> (Range<u32>, Range<u32>) {
+    let [from, to] = load_all(item + FROM);
+    (from & 0xFFFF..to & 0xFFFF, from >> 16..to >> 16)
+}
 
 #[inline(always)]
 pub fn hash(hash: u32, word: u32) -> u32 {
@@ -96,6 +160,14 @@ impl Brush {
             word += 1;
         }
         store(self.at + HASH, sum);
+        let [.., colour, colour_2] = words;
+        let mut light = solid(colour);
+        if kind == RECTANGLE && colour != colour_2 {
+            let [_, top, _, bottom, ..] = words.map(f32::from_bits);
+            light[0] = 1.0 / (bottom - top);
+        }
+        let words = [light[0], light[1], light[2], (colour >> 24) as f32 / 255.0];
+        words.iter().enumerate().for_each(|(i, word)| store(self.at + LIGHT + i as u32 * 4, word.to_bits()));
         self.at += ITEM_BYTES;
     }
 
@@ -120,7 +192,8 @@ impl Brush {
         if load(D_EFFECTS) >= effects::NO_SHADOWS {
             return;
         }
-        self.shape(SHADOW, grown(edges, fade), edges, radius, fade, [colour, colour]);
+        let inverse = (0.5 / fade).to_bits();
+        self.shape(SHADOW, grown(edges, fade), edges, radius, fade, [colour, inverse]);
     }
 
     pub fn circle(&mut self, x: f32, y: f32, radius: f32, colour: u32) {

@@ -15,6 +15,7 @@ pub mod bar;
 pub mod canvas;
 pub mod caret;
 pub mod dispatch;
+pub mod draw;
 pub mod event;
 pub mod field;
 pub mod flex;

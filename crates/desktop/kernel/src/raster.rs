@@ -1,28 +1,14 @@
-//! Raster: draws the tiles whose items changed. First a warp looks at a block and its lanes at the block's tiles: each hashes what its tile
-//! shows, with the order. A block with the items of the last frame is not looked at, and a tile with the hash of the last frame stays as it
-//! is. Then a warp draws a tile, its lanes are the pixels of a row, and all lanes look at the same item at the same time.
-//!
-//! Lanes exchange nothing for each item or row: on `cpu`, an exchange makes 32 threads take turns, which takes longer than a pixel.
+//! Raster: finds the tiles whose items changed. A warp looks at a block and its lanes at the block's tiles: each hashes what its tile shows,
+//! with the order. A block with the items of the last frame is not looked at, and a tile with the hash of the last frame stays as it is.
+//! Then a warp draws a tile (`draw.rs`).
 
-use crate::canvas;
-use crate::geometry::{blocks, touches};
-use crate::item::{
-    self, BORDER, COLOUR, COLOUR_2, Edges, FROM, GLYPH, HASH, KIND, LINE, MORE, PIXELS_OF, RECTANGLE, SHADOW, SHAPE,
-    SIZE, TO,
-};
+use crate::draw::draw;
+use crate::geometry::blocks;
+use crate::item::{self, BORDER, Item, PIXELS_OF, RECTANGLE};
+use crate::math::most;
 use crate::memory::*;
-use crate::shapes;
 use gpu_run_kernel::gpu::{WARP, add, ballot, lane, load, shuffle, store};
 use gpu_run_kernel::team::Team;
-
-/// Brightness of each value of a colour's channel, and the value for each of 4096 steps of brightness.
-static LINEAR: Words = Words(*include_bytes!("linear.bin"));
-static VALUES: &[u8; STEPS as usize] = include_bytes!("srgb.bin");
-const STEPS: u32 = 4096;
-
-/// Aligned, so that a word is loaded at once and not byte by byte.
-#[repr(align(4))]
-struct Words([u8; 1024]);
 
 /// Added to the place of the first item that a tile shows: it covers all of the tile, and hides what is below.
 const HIDES: u32 = 1 << 31;
@@ -31,26 +17,36 @@ const TILES_A_BLOCK: u32 = BLOCK / TILE_WIDTH * (BLOCK / TILE_HEIGHT);
 
 /// Where the items are that may touch a tile.
 #[derive(Clone, Copy)]
-struct Items {
-    from: u32,
-    to: u32,
+pub struct Items {
+    pub from: u32,
+    pub to: u32,
     /// Whether `from` and `to` are places in the list by block, or items themselves.
-    listed: bool,
+    pub listed: bool,
 }
 
 impl Items {
+    /// The address of an item.
     #[inline(always)]
-    fn at(&self, place: u32) -> u32 {
-        if self.listed { load(BY_BLOCK + place * 4) } else { place }
+    pub fn address(&self, place: u32) -> u32 {
+        ITEMS + if self.listed { load(BY_BLOCK + place * 4) } else { place } * ITEM_BYTES
     }
 }
 
 /// A tile's place, and the frame's size.
-struct Tile {
-    left: u32,
-    top: u32,
-    width: u32,
-    height: u32,
+pub struct Tile {
+    pub left: u32,
+    pub top: u32,
+    pub width: u32,
+    pub height: u32,
+}
+
+impl Tile {
+    #[inline(always)]
+    pub fn is_touched_by(&self, item: u32) -> bool {
+        let (columns, rows) = item::touched(item);
+        let (right, bottom) = (self.left + TILE_WIDTH, self.top + TILE_HEIGHT);
+        columns.start < right && rows.start < bottom && columns.end > self.left && rows.end > self.top
+    }
 }
 
 pub fn raster(team: &Team) {
@@ -84,6 +80,7 @@ pub fn raster(team: &Team) {
 }
 
 /// Lists the tiles to draw: a warp looks at a block, a lane at a tile of it.
+#[inline(never)]
 fn look(team: &Team, width: u32, height: u32) {
     let (columns, rows) = (width.div_ceil(TILE_WIDTH), height.div_ceil(TILE_HEIGHT));
     let (block_columns, block_rows) = blocks();
@@ -164,20 +161,34 @@ enum Lies {
     Evenly,
 }
 
-/// Returns how an item that touches a tile lies in it, and whether nothing below it shows. What coverage makes of every pixel must follow:
-/// exactly 0 if it is nowhere, exactly 1 if it is even or hides what is below.
+/// How an item lies in a tile, and whether nothing below it shows.
+#[derive(Clone, Copy)]
+pub struct Lying {
+    how: Lies,
+    hides: bool,
+}
+
+impl Lying {
+    #[inline(always)]
+    pub fn shows(&self) -> bool {
+        self.how != Lies::Nowhere
+    }
+}
+
+/// Returns how an item that touches a tile lies in it. What coverage makes of every pixel must follow: exactly 0 if it is nowhere, exactly
+/// 1 if it is even or hides what is below.
 #[inline(always)]
-fn lies(at: u32, tile: &Tile) -> (Lies, bool) {
-    let kind = load(at + KIND);
-    if kind != RECTANGLE && kind != PIXELS_OF && kind != BORDER {
-        return (Lies::Somewhere, false);
+pub fn lies(item: &Item, tile: &Tile) -> Lying {
+    let somewhere = Lying { how: Lies::Somewhere, hides: false };
+    if item.kind != RECTANGLE && item.kind != PIXELS_OF && item.kind != BORDER {
+        return somewhere;
     }
     let (left, top) = (tile.left, tile.top);
     let (right, bottom) = ((left + TILE_WIDTH).min(tile.width), (top + TILE_HEIGHT).min(tile.height));
-    let inset = if kind == BORDER { number(at + MORE) } else { 0.0 };
-    let radius = (number(at + SIZE) - inset).max(0.0);
-    let near = [number(at + SHAPE) + inset, number(at + SHAPE + 4) + inset];
-    let far = [number(at + SHAPE + 8) - inset, number(at + SHAPE + 12) - inset];
+    let inset = if item.kind == BORDER { f32::from_bits(item.more) } else { 0.0 };
+    let radius = most(item.size - inset, 0.0);
+    let near = [item.edges[0] + inset, item.edges[1] + inset];
+    let far = [item.edges[2] - inset, item.edges[3] - inset];
     let within = |x: f32, y: f32| {
         near[0] + x <= left as f32
             && far[0] - x >= right as f32
@@ -186,20 +197,20 @@ fn lies(at: u32, tile: &Tile) -> (Lies, bool) {
     };
     // Between the corners, from left to right or from top to bottom.
     if !within(radius, 0.0) && !within(0.0, radius) {
-        return (Lies::Somewhere, false);
+        return somewhere;
     }
-    if kind == BORDER {
-        return (Lies::Nowhere, false);
+    if item.kind == BORDER {
+        return Lying { how: Lies::Nowhere, hides: false };
     }
-    let (from, to) = (load(at + FROM), load(at + TO));
-    if from & 0xFFFF > left || from >> 16 > top || (to & 0xFFFF) < right || to >> 16 < bottom {
-        return (Lies::Somewhere, false);
+    let (columns, rows) = (&item.columns, &item.rows);
+    if columns.start > left || rows.start > top || columns.end < right || rows.end < bottom {
+        return somewhere;
     }
-    let (colour, other) = (load(at + COLOUR), load(at + COLOUR_2));
-    if kind == PIXELS_OF {
-        return (Lies::Somewhere, true);
+    if item.kind == PIXELS_OF {
+        return Lying { how: Lies::Somewhere, hides: true };
     }
-    (if colour == other { Lies::Evenly } else { Lies::Somewhere }, (colour & other) >> 24 == 255)
+    let how = if item.is_even() { Lies::Evenly } else { Lies::Somewhere };
+    Lying { how, hides: (item.colour & item.colour_2) >> 24 == 255 }
 }
 
 /// A hash of what the tile shows, as two words, and the place of the first item that shows, with [`HIDES`].
@@ -208,15 +219,15 @@ fn shown(items: Items, tile: &Tile, seed: u32) -> ((u32, u32), u32) {
     let (mut first, mut second, mut from) = (seed, !seed, items.from);
     let mut place = items.from;
     while place < items.to {
-        let item = items.at(place);
-        if touches(item, tile.left, tile.top, tile.left + TILE_WIDTH, tile.top + TILE_HEIGHT) {
-            let at = ITEMS + item * ITEM_BYTES;
-            let (lies, hides) = lies(at, tile);
-            if hides {
+        let at = items.address(place);
+        if tile.is_touched_by(at) {
+            let item = Item::load(at);
+            let lying = lies(&item, tile);
+            if lying.hides {
                 (first, second, from) = (seed, !seed, place | HIDES);
             }
-            if lies != Lies::Nowhere {
-                let word = load(at + if lies == Lies::Evenly { COLOUR } else { HASH });
+            if lying.shows() {
+                let word = if lying.how == Lies::Evenly { item.colour } else { item.hash };
                 first = item::hash(first, word);
                 second = item::hash(second.rotate_left(7), !word);
             }
@@ -225,140 +236,4 @@ fn shown(items: Items, tile: &Tile, seed: u32) -> ((u32, u32), u32) {
     }
     // Never what fresh scratch has.
     ((first | 1, second), from)
-}
-
-/// Which of 32 items from a place on show in a tile, as bits.
-#[inline(always)]
-fn showing(items: Items, base: u32, tile: &Tile) -> u32 {
-    let place = base + lane();
-    let mut shows = false;
-    if place < items.to {
-        let item = items.at(place);
-        shows = touches(item, tile.left, tile.top, tile.left + TILE_WIDTH, tile.top + TILE_HEIGHT)
-            && lies(ITEMS + item * ITEM_BYTES, tile).0 != Lies::Nowhere;
-    }
-    ballot(shows as u32)
-}
-
-/// Draws a tile; `hides`: its first item covers all of it.
-#[inline(never)]
-fn draw(items: Items, hides: bool, tile: &Tile) {
-    let x = tile.left + lane();
-    let ground = ITEMS + items.at(items.from) * ITEM_BYTES;
-    let is_even = hides && load(ground + KIND) == RECTANGLE && load(ground + COLOUR) == load(ground + COLOUR_2);
-    let even = if is_even { ink(ground, 0.0, 0.0).0 } else { [0.0; 3] };
-    let items = Items { from: items.from + hides as u32, ..items };
-    let masks = |i: u32| if items.from + i * WARP < items.to { showing(items, items.from + i * WARP, tile) } else { 0 };
-    // Of the first ones they are found once for all rows.
-    let masks = [masks(0), masks(1), masks(2), masks(3)];
-    let bottom = (tile.top + TILE_HEIGHT).min(tile.height);
-    let mut y = tile.top;
-    if is_even && masks == [0; 4] && items.from + 4 * WARP >= items.to {
-        let word = packed(even);
-        while x < tile.width && y < bottom {
-            store(PIXELS + (y * tile.width + x) * 4, word);
-            y += 1;
-        }
-        return;
-    }
-    while y < bottom {
-        let (middle_x, middle_y) = (x as f32 + 0.5, y as f32 + 0.5);
-        let mut pixel = if hides && !is_even { ink(ground, middle_x, middle_y).0 } else { even };
-        let mut base = items.from;
-        while base < items.to {
-            let mut mask = match (base - items.from) / WARP {
-                0 => masks[0],
-                1 => masks[1],
-                2 => masks[2],
-                3 => masks[3],
-                _ => showing(items, base, tile),
-            };
-            while mask != 0 {
-                let item = items.at(base + mask.trailing_zeros());
-                if touches(item, x, y, x + 1, y + 1) {
-                    cover(ITEMS + item * ITEM_BYTES, middle_x, middle_y, &mut pixel);
-                }
-                mask &= mask - 1;
-            }
-            base += WARP;
-        }
-        if x < tile.width {
-            store(PIXELS + (y * tile.width + x) * 4, packed(pixel));
-        }
-        y += 1;
-    }
-}
-
-/// A pixel as the frame buffer has it.
-#[inline(always)]
-fn packed(pixel: [f32; 3]) -> u32 {
-    let [red, green, blue] = pixel.map(value);
-    red | green << 8 | blue << 16 | 0xFF00_0000
-}
-
-#[inline(always)]
-fn number(at: u32) -> f32 {
-    f32::from_bits(load(at))
-}
-
-/// Where an item's shape is.
-#[inline(always)]
-fn edges(at: u32) -> Edges {
-    [number(at + SHAPE), number(at + SHAPE + 4), number(at + SHAPE + 8), number(at + SHAPE + 12)]
-}
-
-/// The light of an item at a pixel, for each channel, and its opacity, of 255.
-#[inline(always)]
-fn ink(at: u32, x: f32, y: f32) -> ([f32; 3], f32) {
-    let (mut colour, other) = (load(at + COLOUR), load(at + COLOUR_2));
-    let kind = load(at + KIND);
-    if kind == PIXELS_OF {
-        return (canvas::sample(load(at + MORE), colour, edges(at), x, y), 255.0);
-    }
-    if kind == RECTANGLE && colour != other {
-        let [_, top, _, bottom] = edges(at);
-        let share = ((y - top) / (bottom - top)).clamp(0.0, 1.0);
-        colour = crate::theme::mix(colour, other, share);
-    }
-    ([0, 8, 16].map(|shift| brightness(colour >> shift & 255)), (colour >> 24) as f32)
-}
-
-/// Lays an item over a pixel, in linear light.
-#[inline(always)]
-fn cover(at: u32, x: f32, y: f32, pixel: &mut [f32; 3]) {
-    let (edges, size, more) = (edges(at), number(at + SIZE), number(at + MORE));
-    let coverage = match load(at + KIND) {
-        RECTANGLE | PIXELS_OF => shapes::rectangle(x, y, edges, size),
-        BORDER => shapes::border(x, y, edges, size, more),
-        SHADOW => shapes::shadow(x, y, edges, size, more),
-        LINE => shapes::line(x, y, edges, size),
-        GLYPH => shapes::glyph(x - edges[0], y - edges[1], size, more.to_bits(), load(at + COLOUR_2)),
-        _ => 0.0,
-    };
-    if coverage <= 0.0 {
-        return;
-    }
-    let (light, opacity) = ink(at, x, y);
-    let opacity = coverage * opacity / 255.0;
-    (0..3).for_each(|i| blend(&mut pixel[i], light[i], opacity));
-}
-
-/// Lays light over a channel. What is opaque hides everything below: not even rounding may tell what that was.
-#[inline(always)]
-fn blend(channel: &mut f32, light: f32, opacity: f32) {
-    *channel = if opacity >= 1.0 { light } else { *channel + (light - *channel) * opacity };
-}
-
-#[inline(always)]
-pub fn brightness(value: u32) -> f32 {
-    let at = value as usize * 4;
-    let bytes = &LINEAR.0;
-    f32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
-}
-
-/// The value of a colour's channel for a brightness.
-#[inline(always)]
-fn value(brightness: f32) -> u32 {
-    let step = (brightness * (STEPS - 1) as f32 + 0.5) as u32;
-    VALUES[step.min(STEPS - 1) as usize] as u32
 }

@@ -3,7 +3,24 @@
 use crate::item::Edges;
 use crate::math::{ease, least, most, sqrt};
 use crate::memory::LINES;
-use gpu_run_kernel::gpu::load;
+use gpu_run_kernel::gpu::load_all;
+
+/// How many pixels of a column are drawn at once.
+pub const ROWS: u32 = 4;
+
+/// A value for each of these pixels. A macro, since a function would be called for each of them with what it needs in memory.
+macro_rules! rows {
+    (|$row:ident| $value:expr) => {{
+        macro_rules! of {
+            ($number:literal) => {{
+                let $row: u32 = $number;
+                $value
+            }};
+        }
+        [of!(0), of!(1), of!(2), of!(3)]
+    }};
+}
+pub(crate) use rows;
 
 /// How much of the pixel's length lies between two edges.
 #[inline(always)]
@@ -41,12 +58,19 @@ pub fn border(x: f32, y: f32, edges: Edges, radius: f32, width: f32) -> f32 {
     most(rectangle(x, y, edges, radius) - rectangle(x, y, inner, most(radius - width, 0.0)), 0.0)
 }
 
-/// A shadow that fades from all of it to nothing, from `fade` inside the edge to `fade` outside.
+/// A shadow that fades from all of it to nothing, from `fade` inside the edge to `fade` outside; `inverse` is 1 / (2 * fade).
 #[inline(always)]
-pub fn shadow(x: f32, y: f32, edges: Edges, radius: f32, fade: f32) -> f32 {
+pub fn shadow(x: f32, y: f32, edges: Edges, radius: f32, fade: f32, inverse: f32) -> f32 {
     let (dx, dy) = beside(x, y, edges, radius + fade);
-    let outside = sqrt(dx * dx + dy * dy) - (radius + fade);
-    ease(((fade - outside) / (2.0 * fade)).clamp(0.0, 1.0))
+    let outside = length(dx, dy) - (radius + fade);
+    ease(((fade - outside) * inverse).clamp(0.0, 1.0))
+}
+
+/// The length of a vector whose parts are not negative.
+#[inline(always)]
+fn length(x: f32, y: f32) -> f32 {
+    // Beside a straight edge, all pixels take the short way.
+    if x == 0.0 || y == 0.0 { x + y } else { sqrt(x * x + y * y) }
 }
 
 /// A line with round ends.
@@ -60,29 +84,34 @@ pub fn line(x: f32, y: f32, ends: Edges, half: f32) -> f32 {
     (half + 0.5 - sqrt(qx * qx + qy * qy)).clamp(0.0, 1.0)
 }
 
-/// A glyph: the area that its outline encloses within the pixel, exactly. `x` and `y` are pixels from its origin, and y goes down.
+/// A glyph: the area that its outline encloses within each pixel, exactly. `x` and `y` are pixels from its origin, and y goes down; one
+/// row lies below the other.
 #[inline(always)]
-pub fn glyph(x: f32, y: f32, scale: f32, first: u32, lines: u32) -> f32 {
-    let (left, top) = (x - 0.5, y - 0.5);
-    let mut area = 0.0;
+pub fn glyph(x: f32, y: [f32; ROWS as usize], scale: f32, first: u32, lines: u32) -> [f32; ROWS as usize] {
+    let (left, tops) = (x - 0.5, y.map(|y| y - 0.5));
+    let [top, .., last] = tops;
+    let mut areas = [0.0; ROWS as usize];
     let mut at = LINES + first * 16;
     let end = at + lines * 16;
     while at < end {
-        let y0 = -f32::from_bits(load(at + 4)) * scale - top;
-        let y1 = -f32::from_bits(load(at + 12)) * scale - top;
+        let [x0, y0, x1, y1] = load_all(at).map(|word| f32::from_bits(word) * scale);
+        let (y0, y1) = (-y0, -y1);
         let (low, high) = (least(y0, y1), most(y0, y1));
-        if high > 0.0 && low < 1.0 && low < high {
-            let x0 = f32::from_bits(load(at)) * scale - left;
-            let x1 = f32::from_bits(load(at + 8)) * scale - left;
-            // The part of the line in the pixel's row.
-            let (from, to) = (y0.clamp(0.0, 1.0), y1.clamp(0.0, 1.0));
+        let (x0, x1) = (x0 - left, x1 - left);
+        if high > top && low < last + 1.0 && low < high && least(x0, x1) < 1.0 {
             let slope = (x1 - x0) / (y1 - y0);
-            let (xa, xb) = (x0 + (from - y0) * slope, x0 + (to - y0) * slope);
-            area += (to - from) * right_of(xa, xb);
+            let covered = rows!(|row| {
+                // The part of the line in the pixel's row.
+                let (y0, y1) = (y0 - tops[row as usize], y1 - tops[row as usize]);
+                let (from, to) = (y0.clamp(0.0, 1.0), y1.clamp(0.0, 1.0));
+                let (xa, xb) = (x0 + (from - y0) * slope, x0 + (to - y0) * slope);
+                if from == to { 0.0 } else { (to - from) * right_of(xa, xb) }
+            });
+            areas = rows!(|row| areas[row as usize] + covered[row as usize]);
         }
         at += 16;
     }
-    least(area.abs(), 1.0)
+    areas.map(|area| least(area.abs(), 1.0))
 }
 
 /// How much of the pixel's row is right of a line that crosses it from `a` to `b`, within the pixel from 0 to 1.
@@ -98,13 +127,8 @@ fn right_of(a: f32, b: f32) -> f32 {
     } else {
         // The integral of the part left of the line.
         let left = |x: f32| {
-            if x <= 0.0 {
-                0.0
-            } else if x <= 1.0 {
-                x * x / 2.0
-            } else {
-                x - 0.5
-            }
+            let within = x.clamp(0.0, 1.0);
+            within * within / 2.0 + most(x - 1.0, 0.0)
         };
         1.0 - (left(high) - left(low)) / (high - low)
     }

@@ -201,14 +201,11 @@ pub fn series(number: u32) -> u32 {
 /// Returns the colour between two, `t` of the way.
 pub fn mix(from: u32, to: u32, t: f32) -> u32 {
     let part = (t * 256.0) as u32;
-    let mut mixed = 0;
-    let mut shift = 0;
-    while shift < 32 {
-        let (a, b) = (from >> shift & 255, to >> shift & 255);
-        mixed |= (a * (256 - part) + b * part + 128) >> 8 << shift;
-        shift += 8;
-    }
-    mixed
+    // Two channels at a time: each has 16 bits.
+    let channels = |from: u32, to: u32| {
+        ((from & 0xFF_00FF) * (256 - part) + (to & 0xFF_00FF) * part + 0x80_0080) >> 8 & 0xFF_00FF
+    };
+    channels(from, to) | channels(from >> 8, to >> 8) << 8
 }
 
 /// Returns the colour with another opacity, of 255.
