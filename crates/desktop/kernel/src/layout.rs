@@ -30,6 +30,7 @@ pub fn layout(team: &Team) {
             let widget = get(T_BY_LEVEL, from + i);
             if has(widget, F_DIRTY | F_RESIZED) {
                 unmark(widget, F_DIRTY | F_RESIZED);
+                set(T_CONTENT, widget, 0);
                 if flex::is_container(widget) {
                     flex::place(widget, flex::pair(W_W, W_H, widget), get(W_DEFINITE, widget));
                 }

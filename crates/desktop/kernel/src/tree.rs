@@ -129,7 +129,7 @@ pub fn create(widget: u32, kind: u32, parent: u32, owner: u32) -> bool {
     reset(widget, kind);
     set(W_OWNER, widget, owner);
     set(W_DEPTH, widget, get(W_DEPTH, parent) + 1);
-    [T_KEPT, T_LINES, T_COLUMNS].iter().for_each(|field| set(*field, widget, 0));
+    [T_KEPT, T_LINES, T_COLUMNS, T_CONTENT].iter().for_each(|field| set(*field, widget, 0));
     append(widget, parent);
     store(D_COUNT, load(D_COUNT) + 1);
     store(D_USED, load(D_USED).max(widget + 1));

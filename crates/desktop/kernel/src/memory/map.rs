@@ -359,6 +359,8 @@ words! { SCRATCH_FIELDS, FIELD_BYTES;
     T_LINES
     T_WRAP
     T_COLUMNS
+    /// The height of what is in a panel that scrolls, plus 1; 0: not known.
+    T_CONTENT
     // What `flex` works with, for each child of the container that it lays out.
     T_BASIS
     T_INNER_BASIS
