@@ -31,6 +31,7 @@ pub mod keyboard;
 pub mod layout;
 pub mod lines;
 pub mod list;
+pub mod lists;
 pub mod math;
 pub mod memory;
 pub mod menu;

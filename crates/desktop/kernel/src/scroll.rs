@@ -8,7 +8,7 @@ use crate::event::kinds;
 use crate::math::round;
 use crate::memory::*;
 use crate::theme::{BAR_LEAST, BAR_MARGIN, BAR_ZONE, NEAR};
-use crate::{area, keyboard, layout, lines, list, tree};
+use crate::{area, keyboard, lines, list, lists, tree};
 use gpu_run_kernel::gpu::{load, store};
 
 /// `D_PART` while the pointer holds a scroll bar's thumb.
@@ -39,7 +39,7 @@ fn panel_content(panel: u32) -> f32 {
         return f32::from_bits(known - 1);
     }
     let mut bottom = 0.0f32;
-    layout::children(panel, |_, child| {
+    lists::children(panel, |_, child| {
         bottom = bottom.max(getf(W_Y, child) + getf(W_H, child) + getf(W_MARGIN_BOTTOM, child));
     });
     let height = bottom + getf(W_PAD_BOTTOM, panel);

@@ -3,7 +3,7 @@
 use crate::event::{icons, kinds, looks, properties, style as s};
 use crate::flex::AUTO;
 use crate::memory::*;
-use crate::{bar, canvas, caret, lines, list, menu, overlay, plot, scroll, tabs, text, theme};
+use crate::{bar, canvas, caret, lines, list, lists, menu, overlay, plot, scroll, tabs, text, theme};
 use gpu_run_kernel::gpu::{load, store};
 
 const COLUMN: u32 = s::COLUMN << s::DIRECTION;
@@ -164,6 +164,7 @@ fn append(widget: u32, parent: u32) {
         set(W_NEXT, last, widget)
     }
     set(W_LAST, parent, widget);
+    lists::forget();
     touch(widget);
 }
 
@@ -179,6 +180,7 @@ fn unlink(widget: u32) {
     } else {
         set(W_PREVIOUS, next, previous)
     }
+    lists::forget();
     touch(parent);
 }
 
@@ -329,7 +331,19 @@ pub fn change(widget: u32, property: u32, value: u32) -> bool {
 }
 
 fn restyle(widget: u32, style: u32) {
-    set(W_STYLE, widget, style & ((1 << (s::HIDDEN + 1)) - 1) | get(W_STYLE, widget) & APART);
+    let before = get(W_STYLE, widget);
+    let style = style & ((1 << (s::HIDDEN + 1)) - 1) | before & APART;
+    set(W_STYLE, widget, style);
+    if (style ^ before) & GONE != 0 {
+        lists::forget();
+    }
+    touch(widget);
+}
+
+/// Takes a widget out of the layout, or back into it.
+pub fn set_apart(widget: u32, apart: bool) {
+    set(W_STYLE, widget, get(W_STYLE, widget) & !APART | if apart { APART } else { 0 });
+    lists::forget();
     touch(widget);
 }
 

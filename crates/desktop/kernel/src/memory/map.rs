@@ -290,7 +290,7 @@ const SCRATCH: u32 = ROOM_END;
 words! { SCRATCH, 4;
     /// Not 0: this scratch belongs to this state. A fresh one has no frame buffer yet.
     S_KNOWN
-    /// Widgets in the lists below, levels, items of the display list, and items in the lists of blocks.
+    /// Widgets in the lists below (0: the lists must be made anew), levels, items of the display list, and items in the lists of blocks.
     S_LISTED
     S_LEVELS
     S_ITEMS
@@ -349,8 +349,16 @@ words! { SCRATCH_FIELDS, FIELD_BYTES;
     /// The widgets by level, and in the order of drawing.
     T_BY_LEVEL
     T_BY_ORDER
-    /// Visible widgets at and below this one.
+    /// Visible children, and where they begin in the list by level.
+    T_CHILDREN
+    T_FIRST
+    /// For each place in the list by level: the visible widgets at and below that one, and at and below those before it in its level.
     T_SIZE
+    T_BEFORE
+    /// What its children may draw on, as `W_CLIP_FROM` and `W_CLIP_TO`, and how far they are scrolled up.
+    T_INSIDE_FROM
+    T_INSIDE_TO
+    T_UP
     /// Where the widget's items begin in the display list.
     T_ITEM
     /// How many sizes are remembered (`flex`).
