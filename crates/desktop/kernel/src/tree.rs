@@ -251,6 +251,11 @@ pub fn touch(widget: u32) {
     store(D_CHANGED, 1);
 }
 
+/// Notes that layout must place a widget again, whose size and content do not depend on what changed.
+pub fn moved(widget: u32) {
+    touch(get(W_PARENT, widget));
+}
+
 /// Sets a property. Returns false if there is no such widget or property, or the value is not allowed.
 pub fn change(widget: u32, property: u32, value: u32) -> bool {
     if widget == 0 || !exists(widget) {
@@ -260,8 +265,8 @@ pub fn change(widget: u32, property: u32, value: u32) -> bool {
     match property {
         ..=properties::LAST_STYLE => {
             let may_be_auto = AUTOS.contains(&(W_WIDTH + property * (W_HEIGHT - W_WIDTH)));
-            let may_be_negative = (properties::MARGIN_LEFT..=properties::BOTTOM).contains(&property);
-            let least = if may_be_negative { -1e6 } else { 0.0 };
+            let only_moves = (properties::MARGIN_LEFT..=properties::BOTTOM).contains(&property);
+            let least = if only_moves { -1e6 } else { 0.0 };
             let in_range = (least..=1e6).contains(&number) && (property != properties::ASPECT || number > 0.0);
             let allowed = if number.is_nan() { may_be_auto } else { in_range };
             if !allowed {
@@ -269,7 +274,7 @@ pub fn change(widget: u32, property: u32, value: u32) -> bool {
             }
             // One word stands for all NaN, so that equal states have equal bytes.
             setf(W_WIDTH + property * (W_HEIGHT - W_WIDTH), widget, if number.is_nan() { AUTO } else { number });
-            touch(widget);
+            if only_moves { moved(widget) } else { touch(widget) }
         }
         properties::STYLE => restyle(widget, value),
         properties::STYLE_PART.. => {

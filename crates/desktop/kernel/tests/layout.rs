@@ -272,3 +272,30 @@ fn random_trees_are_laid_out_as_taffy_does() {
         "{differing} of {trees} trees differ"
     );
 }
+
+#[test]
+fn what_changes_in_steps_is_laid_out_as_at_once() {
+    let mut random = Rng::with_seed(4);
+    for tree in 0..8 {
+        let mut desk = Desk::boot();
+        desk.resize(64, 64, 1.0);
+        let mut it = root(&mut random);
+        plant(&mut desk, &it, 0, &mut 1);
+        desk.tick();
+        let count = size(&it);
+        for step in 0..8 {
+            let (widget, property) = (random.u32(1..=count), random.u32(..=p::LAST_STYLE));
+            it = node(&mut random, 0);
+            desk.set(widget, property, it.lengths[property as usize]);
+            desk.tick();
+            let mut anew = desk.resumed();
+            anew.world.look(|| (0..=count).for_each(|widget| mark(widget, F_DIRTY)));
+            anew.tick();
+            let places = |desk: &Desk| -> Vec<[u32; 4]> {
+                let visible = (1..=count).filter(|widget| desk.of_widget(W_ORDER, *widget) != 0);
+                visible.map(|widget| [W_X, W_Y, W_W, W_H].map(|field| desk.of_widget(field, widget))).collect()
+            };
+            assert_eq!(places(&desk), places(&anew), "tree {tree}, step {step}: property {property} of {widget}");
+        }
+    }
+}
