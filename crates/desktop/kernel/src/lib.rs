@@ -41,6 +41,7 @@ pub mod paint;
 pub mod plot;
 pub mod raster;
 pub mod rows;
+pub mod runs;
 pub mod scroll;
 pub mod shapes;
 pub mod tabs;

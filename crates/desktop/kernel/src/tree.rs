@@ -240,15 +240,22 @@ fn forget(widget: u32) {
     }
 }
 
-/// Notes that layout must look at a widget, and at everything that its size could change.
+/// Notes that layout must look at a widget, and at everything that its size could change. Several lanes may do so at the same time.
 pub fn touch(widget: u32) {
     let mut at = widget;
-    while at != NONE {
+    // Layout leaves nothing dirty that is visible: what is dirty was touched since then, and all that it is in.
+    while at != NONE && !(has(at, F_DIRTY) && get(W_ORDER, at) != 0) {
         mark(at, F_DIRTY);
         set(T_KEPT, at, 0);
         at = get(W_PARENT, at);
     }
     store(D_CHANGED, 1);
+}
+
+/// Whether [`change`] changes only the widget itself by this property, and what layout must look at.
+pub fn is_own(property: u32) -> bool {
+    use properties::*;
+    matches!(property, 0..=LAST_STYLE | STYLE..=DISABLED | READ_ONLY | GREATEST | ICON | STYLE_PART..)
 }
 
 /// Notes that layout must place a widget again, whose size and content do not depend on what changed.
@@ -352,17 +359,16 @@ pub fn set_apart(widget: u32, apart: bool) {
     touch(widget);
 }
 
-/// Adds characters to a text, which may begin anew.
-pub fn write(widget: u32, begins: bool, count: u32, codes: [u32; 3]) -> bool {
-    if !exists(widget) || count > 6 {
-        return false;
-    }
-    if begins {
-        text::clear(widget);
-        set(W_CARET, widget, 0);
-        set(W_ANCHOR, widget, 0);
-    }
-    let pushed = text::push(widget, text::unpacked(count, codes));
+/// Begins a text anew that will have so many characters soon.
+pub fn begin_text(widget: u32, length: u32) {
+    text::begin(widget, length);
+    set(W_CARET, widget, 0);
+    set(W_ANCHOR, widget, 0);
+}
+
+/// Adds characters to a text. Returns false if there was no room for all.
+pub fn write(widget: u32, count: u32, codes: [u32; 3]) -> bool {
+    let pushed = text::append(widget, count, codes);
     if lines::has_lines(get(W_KIND, widget)) {
         // These are as large as they are told to be.
         store(D_CHANGED, 1);

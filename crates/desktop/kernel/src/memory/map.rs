@@ -328,8 +328,11 @@ pub const MESSAGE_BYTES: u32 = 20;
 /// Pixels to write: the first, how many, and up to four colours, of which the first is that of all beyond four.
 pub const WRITES: u32 = MESSAGES + MAX_MESSAGES * MESSAGE_BYTES;
 pub const WRITE_BYTES: u32 = 24;
+/// The tick's events (`runs`): which are left for the leader, and whether each was done.
+pub const EVENTS_LEFT: u32 = WRITES + MAX_INPUTS * WRITE_BYTES;
+pub const EVENTS_DONE: u32 = EVENTS_LEFT + MAX_INPUTS * 4;
 /// Where the lines of texts begin (`lines`): for each character that [`TEXT_ARENA`] has space for, a word.
-pub const TEXT_LINES: u32 = WRITES + MAX_INPUTS * WRITE_BYTES;
+pub const TEXT_LINES: u32 = EVENTS_DONE + MAX_INPUTS * 4;
 /// Of the text whose lines are being found: for each character, whether a line begins with it.
 pub const BEGINNINGS: u32 = TEXT_LINES + TEXT_UNITS * UNIT_TEXT * 4;
 /// The characters that were copied last, one word each.
@@ -369,6 +372,8 @@ words! { SCRATCH_FIELDS, FIELD_BYTES;
     T_COLUMNS
     /// The height of what is in a panel that scrolls, plus 1; 0: not known.
     T_CONTENT
+    /// Runs of commands for the widget in this tick.
+    T_RUNS
     // What `flex` works with, for each child of the container that it lays out.
     T_BASIS
     T_INNER_BASIS
