@@ -1,7 +1,7 @@
 //! Layout: lists the visible widgets if others are visible than before, measures texts that changed, and places what changed, level by level.
 
 use crate::memory::*;
-use crate::{bar, flex, lines, lists, scroll, text, window};
+use crate::{bar, flex, lines, lists, scroll, text, tree, window};
 use gpu_run_kernel::gpu::load;
 use gpu_run_kernel::team::Team;
 
@@ -11,8 +11,7 @@ pub fn layout(team: &Team) {
     team.for_each(listed, |i| {
         let widget = get(T_BY_LEVEL, i);
         if has(widget, F_MEASURE) {
-            text::measure(widget);
-            unmark(widget, F_MEASURE);
+            measure(widget);
         }
     });
     if team.leads() {
@@ -40,6 +39,19 @@ pub fn layout(team: &Team) {
         scroll::reveal();
     }
     team.meet();
+}
+
+/// Measures a widget's text. If that could give the widget another size, it must be placed again.
+fn measure(widget: u32) {
+    let content = || [W_CONTENT_WIDTH, W_CONTENT_HEIGHT].map(|field| get(field, widget));
+    let before = content();
+    text::measure(widget);
+    unmark(widget, F_MEASURE);
+    let after = content();
+    let asks_for = [flex::asks_for_content_width(widget), !flex::is_container(widget)];
+    if (0..2).any(|side| asks_for[side] && before[side] != after[side]) {
+        tree::soil(widget);
+    }
 }
 
 /// The desktop is as large as the frame.

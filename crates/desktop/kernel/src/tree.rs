@@ -240,8 +240,14 @@ fn forget(widget: u32) {
     }
 }
 
-/// Notes that layout must look at a widget, and at everything that its size could change. Several lanes may do so at the same time.
+/// Notes that a widget has changed: layout must look at it, and a frame must be drawn.
 pub fn touch(widget: u32) {
+    soil(widget);
+    store(D_CHANGED, 1);
+}
+
+/// Notes that layout must look at a widget, and at everything that its size could change. Several lanes may do so at the same time.
+pub fn soil(widget: u32) {
     let mut at = widget;
     // Layout leaves nothing dirty that is visible: what is dirty was touched since then, and all that it is in.
     while at != NONE && !(has(at, F_DIRTY) && get(W_ORDER, at) != 0) {
@@ -249,7 +255,6 @@ pub fn touch(widget: u32) {
         set(T_KEPT, at, 0);
         at = get(W_PARENT, at);
     }
-    store(D_CHANGED, 1);
 }
 
 /// Whether [`change`] changes only the widget itself by this property, and what layout must look at.
@@ -369,13 +374,10 @@ pub fn begin_text(widget: u32, length: u32) {
 /// Adds characters to a text. Returns false if there was no room for all.
 pub fn write(widget: u32, count: u32, codes: [u32; 3]) -> bool {
     let pushed = text::append(widget, count, codes);
-    if lines::has_lines(get(W_KIND, widget)) {
-        // These are as large as they are told to be.
-        store(D_CHANGED, 1);
-    } else {
-        // The desktop is as large as the frame.
-        mark(widget, if widget != 0 { F_MEASURE } else { 0 });
-        touch(widget);
+    // The desktop is as large as the frame, and texts of lines as they are told to be.
+    if widget != 0 && !lines::has_lines(get(W_KIND, widget)) {
+        mark(widget, F_MEASURE);
     }
+    store(D_CHANGED, 1);
     pushed == count
 }
