@@ -4,8 +4,8 @@ use crate::item::{self, Brush, FROM, HASH, TO};
 use crate::memory::*;
 use crate::overlay;
 use crate::paint::{paint, parts};
-use gpu_run_kernel::gpu::{WARP, ballot, lane, load, store};
-use gpu_run_kernel::team::{Team, warp_fold};
+use gpu_run_kernel::gpu::{WARP, ballot, lane, load, shuffle_xor, store};
+use gpu_run_kernel::team::Team;
 
 pub fn geometry(team: &Team) {
     list_parts(team);
@@ -29,7 +29,7 @@ pub fn geometry(team: &Team) {
     let seed = item::hash(item::hash(VERSION, load(D_WIDTH)), load(D_HEIGHT));
     each_block(team, columns * rows, |block| {
         let hash = list_block(block, columns, items, block * room, room);
-        note(block, [hash[0].wrapping_add(seed), hash[1]]);
+        note(block, hash.wrapping_add(seed));
     });
     let count = |block: u32| load(BLOCKS + block * 8 + 4) - load(BLOCKS + block * 8);
     let most = team.reduce_over(columns * rows, count, u32::max);
@@ -50,9 +50,9 @@ pub fn geometry(team: &Team) {
 }
 
 /// Lists the items that touch a block, from a place on; those that do not fit are only counted. Returns a hash of all of them and their
-/// order: a sum, so that every lane can have a part in it.
+/// order, a sum so that every lane can have a part in it: its first word in even lanes, its second in odd ones.
 #[inline(always)]
-fn list_block(block: u32, columns: u32, items: u32, from: u32, room: u32) -> [u32; 2] {
+fn list_block(block: u32, columns: u32, items: u32, from: u32, room: u32) -> u32 {
     let (mut count, mut sums) = (0, [0u32; 2]);
     each_touching(block, columns, items, |item, mask| {
         let rank = count + (mask & ((1 << lane()) - 1)).count_ones();
@@ -70,7 +70,20 @@ fn list_block(block: u32, columns: u32, items: u32, from: u32, room: u32) -> [u3
         store(BLOCKS + block * 8, from);
         store(BLOCKS + block * 8 + 4, from + count);
     }
-    sums.map(|sum| warp_fold(sum, u32::wrapping_add))
+    sum_of_lanes(sums)
+}
+
+/// Returns the sum of the first words of all lanes in even lanes, that of the second words in odd ones.
+#[inline(always)]
+fn sum_of_lanes([first, second]: [u32; 2]) -> u32 {
+    let (own, other) = if lane().is_multiple_of(2) { (first, second) } else { (second, first) };
+    let mut sum = own.wrapping_add(shuffle_xor(other, 1));
+    let mut mask = 2;
+    while mask < WARP {
+        sum = sum.wrapping_add(shuffle_xor(sum, mask));
+        mask *= 2;
+    }
+    sum
 }
 
 /// Makes every block count as changed in the next frame.
@@ -78,14 +91,16 @@ pub fn forget(team: &Team) {
     team.for_each(MAX_BLOCKS * 2, |word| store(BLOCK_HASHES + word * 4, 0));
 }
 
-/// Notes whether a block has other items than in the frame before, by their hash.
-fn note(block: u32, [first, second]: [u32; 2]) {
-    if lane() == 0 {
-        // Never what fresh scratch has.
-        let (first, at) = (first | 1, BLOCK_HASHES + block * 8);
-        store(BLOCK_CHANGED + block * 4, (load(at) != first || load(at + 4) != second) as u32);
-        store(at, first);
-        store(at + 4, second);
+/// Notes whether a block has other items than in the frame before, by their hash: the first two lanes have its words.
+#[inline(always)]
+fn note(block: u32, hash: u32) {
+    let at = BLOCK_HASHES + block * 8 + lane() % 2 * 4;
+    // Never what fresh scratch has.
+    let hash = if lane() == 0 { hash | 1 } else { hash };
+    let changed = ballot((lane() < 2 && load(at) != hash) as u32);
+    if lane() < 2 {
+        store(at, hash);
+        store(BLOCK_CHANGED + block * 4, (changed != 0) as u32);
     }
 }
 
