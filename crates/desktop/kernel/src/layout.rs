@@ -6,7 +6,7 @@ use gpu_run_kernel::gpu::load;
 use gpu_run_kernel::team::Team;
 
 pub fn layout(team: &Team) {
-    lists::make(team);
+    lists::by_level(team);
     let listed = load(S_LISTED);
     team.for_each(listed, |i| {
         let widget = get(T_BY_LEVEL, i);

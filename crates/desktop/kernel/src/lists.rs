@@ -11,19 +11,27 @@ use gpu_run_kernel::team::Team;
 /// A widget is or is not in its place any more, or not visible any more: the lists must be made anew.
 pub fn forget() {
     store(S_LISTED, 0);
+    store(S_ORDERED, 0);
 }
 
-pub fn make(team: &Team) {
-    if load(S_LISTED) != 0 {
+/// Makes the list by level, if it is not known.
+pub fn by_level(team: &Team) {
+    if load(S_LISTED) == 0 {
+        count_children(team);
+        list_levels(team);
+    }
+}
+
+/// Makes the list in the order of drawing, if it is not known. The list by level is.
+pub fn in_order(team: &Team) {
+    if load(S_ORDERED) != 0 {
         return;
     }
-    count_children(team);
-    let (listed, levels) = list_by_level(team);
+    let levels = load(S_LEVELS);
     sum_sizes(team, levels);
     number(team, levels);
     if team.leads() {
-        store(S_LISTED, listed);
-        store(S_LEVELS, levels);
+        store(S_ORDERED, 1);
     }
     team.meet();
 }
@@ -54,10 +62,7 @@ fn range(level: u32) -> (u32, u32) {
 
 fn count_children(team: &Team) {
     let used = load(D_USED);
-    team.for_each(used, |widget| {
-        set(W_ORDER, widget, 0);
-        set(T_CHILDREN, widget, 0);
-    });
+    team.for_each(used, |widget| set(T_CHILDREN, widget, 0));
     team.for_each(used, |widget| {
         if widget != 0 && tree::exists(widget) && get(W_STYLE, widget) & GONE == 0 {
             add(T_CHILDREN + get(W_PARENT, widget) * 4, 1);
@@ -65,8 +70,7 @@ fn count_children(team: &Team) {
     });
 }
 
-/// Returns how many widgets there are, and how many levels.
-fn list_by_level(team: &Team) -> (u32, u32) {
+fn list_levels(team: &Team) {
     if team.leads() {
         set(T_BY_LEVEL, 0, 0);
         store(LEVELS, 0);
@@ -93,8 +97,11 @@ fn list_by_level(team: &Team) -> (u32, u32) {
             store(LEVELS + levels * 4, to);
         }
     }
+    if team.leads() {
+        store(S_LISTED, to);
+        store(S_LEVELS, levels);
+    }
     team.meet();
-    (to, levels)
 }
 
 /// Finds how many widgets are at and below each one, and at and below those before it in its level, from the innermost level outwards.
@@ -126,6 +133,7 @@ fn size(widget: u32) -> u32 {
 
 /// Gives the widgets their places in the order of drawing, from the outermost level inwards.
 fn number(team: &Team, levels: u32) {
+    team.for_each(load(D_USED), |widget| set(W_ORDER, widget, 0));
     let mut level = 0;
     while level < levels {
         each_of(team, level, |widget, place| {

@@ -1,5 +1,5 @@
-//! Order: each widget's place on the desktop, and what it may draw on. Both follow from its parent's, one level after the other. (Its
-//! place in the order of drawing changes more rarely: `lists`.)
+//! Order: each widget's place in the order of drawing, if that changed (`lists`), its place on the desktop, and what it may draw on. The
+//! last two follow from its parent's, one level after the other.
 
 use crate::event::{kinds, looks};
 use crate::lists;
@@ -11,6 +11,7 @@ use gpu_run_kernel::gpu::load;
 use gpu_run_kernel::team::Team;
 
 pub fn order(team: &Team) {
+    lists::in_order(team);
     let (levels, mut level) = (load(S_LEVELS), 0);
     while level < levels {
         lists::each_of(team, level, |widget, _| place(widget));

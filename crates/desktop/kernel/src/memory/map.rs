@@ -290,7 +290,7 @@ const SCRATCH: u32 = ROOM_END;
 words! { SCRATCH, 4;
     /// Not 0: this scratch belongs to this state. A fresh one has no frame buffer yet.
     S_KNOWN
-    /// Widgets in the lists below (0: the lists must be made anew), levels, items of the display list, and items in the lists of blocks.
+    /// Widgets in the list by level (0: the list must be made anew), levels, items of the display list, and items in the lists of blocks.
     S_LISTED
     S_LEVELS
     S_ITEMS
@@ -313,6 +313,8 @@ words! { SCRATCH, 4;
     S_PARTS
     /// Tiles to draw that are listed so far.
     S_TO_DRAW
+    /// 0: the list in the order of drawing must be made anew.
+    S_ORDERED
 }
 /// Levels of widgets that there can be: sizes are found by functions that call themselves, and a thread's stack is short.
 pub const MAX_LEVELS: u32 = 16;
