@@ -349,7 +349,10 @@ pub const PART_BYTES: u32 = 16;
 /// The font's outlines as lines: x0, y0, x1, y1.
 pub const LINES: u32 = PARTS + MAX_PARTS * PART_BYTES;
 pub const MAX_LINES: u32 = 1 << 14;
-const SCRATCH_FIELDS: u32 = LINES + MAX_LINES * 16;
+/// The advance of each character.
+pub const ADVANCES: u32 = LINES + MAX_LINES * 16;
+pub const CODES: u32 = 1 << 16;
+const SCRATCH_FIELDS: u32 = ADVANCES + CODES * 4;
 words! { SCRATCH_FIELDS, FIELD_BYTES;
     /// The widgets by level, and in the order of drawing.
     T_BY_LEVEL
