@@ -34,7 +34,7 @@ fn command(random: &mut Rng) -> Vec<Event> {
         9 => {
             // More of a text, in pieces of any length, some of which is too long.
             let flags = random.u16(..8);
-            let [a, b, id] = [0, 1, 2].map(|i| 0x41 + i + random.u32(..10) | 0x61 << 16);
+            let [a, b, id] = [0, 1, 2].map(|i| (0x41 + i + random.u32(..10)) | 0x61 << 16);
             return vec![Event { kind: e::TEXT, flags, key: widget, a, b, id, ..Event::default() }; random.usize(1..4)];
         }
         _ => {
