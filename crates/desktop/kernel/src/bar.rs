@@ -106,7 +106,7 @@ pub fn minimise(window: u32) {
     if is_minimised(window) {
         return;
     }
-    set(W_STYLE, window, get(W_STYLE, window) | tree::APART);
+    tree::set_apart(window, true);
     for word in [D_HOVER, D_PRESS, D_FOCUS, D_MENU] {
         if load(word) != NONE && load(word) != 0 && window_of(load(word)) == window {
             store(word, NONE);
@@ -116,14 +116,12 @@ pub fn minimise(window: u32) {
         store(D_FRONT, frontmost());
     }
     tooltip::hide();
-    tree::touch(window);
 }
 
 /// Shows a window again that was minimised.
 pub fn restore(window: u32) {
     if is_minimised(window) {
-        set(W_STYLE, window, get(W_STYLE, window) & !tree::APART);
-        tree::touch(window);
+        tree::set_apart(window, false);
     }
 }
 

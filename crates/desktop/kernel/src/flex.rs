@@ -199,6 +199,12 @@ pub fn is_container(node: u32) -> bool {
     // Other widgets have menus and tooltips as children, which have no place in them.
     get(W_FIRST, node) != NONE && tree::holds_widgets(get(W_KIND, node))
 }
+/// Whether the size of a widget or of another one could depend on the width of its content. That of a container's content is nobody's
+/// concern; a width that is given is enough, except in a row, where the content says how much a widget may shrink.
+pub fn asks_for_content_width(node: u32) -> bool {
+    let is_in_row = is_row(get(W_PARENT, node)) && keyword(node, s::ABSOLUTE, 1) == 0;
+    !is_container(node) && (getf(W_WIDTH, node).is_nan() || is_in_row)
+}
 pub fn is_row(node: u32) -> bool {
     keyword(node, s::DIRECTION, 1) == 0
 }

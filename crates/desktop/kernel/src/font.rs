@@ -3,8 +3,8 @@
 //! `font.bin` has words of 16 bits: ascender, descender, number of glyphs, 0; then for each glyph, by code: code, advance, first point,
 //! number of points, and its bounds; then the points. Units are thousandths of the text's size, and y goes up.
 
-use crate::memory::{LINES, MAX_LINES};
-use gpu_run_kernel::gpu::store;
+use crate::memory::{ADVANCES, CODES, LINES, MAX_LINES};
+use gpu_run_kernel::gpu::{load, store};
 use gpu_run_kernel::team::Team;
 
 static FONT: &[u8] = include_bytes!("../font/font.bin");
@@ -50,8 +50,14 @@ pub fn glyph(code: u32) -> u32 {
     if half(HEADER + low * GLYPH) == code { low } else { 31 }
 }
 
-/// The advance of a character, in units. A tabulator is four spaces wide; other control characters take no space.
+/// The advance of a character, in units.
+#[inline(always)]
 pub fn advance(code: u32) -> u32 {
+    load(ADVANCES + code.min(CODES - 1) * 4)
+}
+
+/// The same, found in the font. A tabulator is four spaces wide; other control characters take no space.
+fn find_advance(code: u32) -> u32 {
     match code {
         TAB => 4 * half(HEADER + 2),
         0..32 => 0,
@@ -73,8 +79,9 @@ pub fn bounds(glyph: u32) -> [i32; 4] {
     [signed(at + 8), signed(at + 10), signed(at + 12), signed(at + 14)]
 }
 
-/// Writes the outlines to scratch as lines of 32-bit floats. The lines of a point are those to the next point of its contour.
+/// Writes advances and outlines to scratch, outlines as lines of 32-bit floats. The lines of a point are those to the next point of its contour.
 pub fn unpack(team: &Team) {
+    team.for_each(CODES, |code| store(ADVANCES + code * 4, find_advance(code)));
     let count = (FONT.len() as u32 - points()) / 4;
     team.for_each(count.min(MAX_LINES), |i| {
         let at = |i: u32| (signed(points() + i * 4), signed(points() + i * 4 + 2));

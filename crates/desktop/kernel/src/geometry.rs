@@ -4,7 +4,7 @@ use crate::item::{self, Brush, FROM, HASH, TO};
 use crate::memory::*;
 use crate::overlay;
 use crate::paint::{paint, parts};
-use gpu_run_kernel::gpu::{WARP, ballot, lane, load, store};
+use gpu_run_kernel::gpu::{WARP, ballot, lane, load, shuffle_xor, store};
 use gpu_run_kernel::team::Team;
 
 pub fn geometry(team: &Team) {
@@ -26,7 +26,11 @@ pub fn geometry(team: &Team) {
     let (columns, rows) = blocks();
     // First every block has as much room as any other.
     let room = MAX_BY_BLOCK / (columns * rows);
-    each_block(team, columns * rows, |block| list_block(block, columns, items, block * room, room));
+    let seed = item::hash(item::hash(VERSION, load(D_WIDTH)), load(D_HEIGHT));
+    each_block(team, columns * rows, |block| {
+        let hash = list_block(block, columns, items, block * room, room);
+        note(block, hash.wrapping_add(seed));
+    });
     let count = |block: u32| load(BLOCKS + block * 8 + 4) - load(BLOCKS + block * 8);
     let most = team.reduce_over(columns * rows, count, u32::max);
     let listed = team.scan(columns * rows, count, |block, before| set(T_ITEM, block, before));
@@ -39,20 +43,26 @@ pub fn geometry(team: &Team) {
         return forget(team);
     }
     if most > room {
-        each_block(team, columns * rows, |block| list_block(block, columns, items, get(T_ITEM, block), MAX_BY_BLOCK));
+        each_block(team, columns * rows, |block| {
+            list_block(block, columns, items, get(T_ITEM, block), MAX_BY_BLOCK);
+        });
     }
-    let seed = item::hash(item::hash(VERSION, load(D_WIDTH)), load(D_HEIGHT));
-    team.for_each(columns * rows, |block| compare(block, seed));
 }
 
-/// Lists the items that touch a block, from a place on; those that do not fit are only counted.
+/// Lists the items that touch a block, from a place on; those that do not fit are only counted. Returns a hash of all of them and their
+/// order, a sum so that every lane can have a part in it: its first word in even lanes, its second in odd ones.
 #[inline(always)]
-fn list_block(block: u32, columns: u32, items: u32, from: u32, room: u32) {
-    let mut count = 0;
+fn list_block(block: u32, columns: u32, items: u32, from: u32, room: u32) -> u32 {
+    let (mut count, mut sums) = (0, [0u32; 2]);
     each_touching(block, columns, items, |item, mask| {
         let rank = count + (mask & ((1 << lane()) - 1)).count_ones();
-        if mask >> lane() & 1 != 0 && rank < room {
-            store(BY_BLOCK + (from + rank) * 4, item);
+        if mask >> lane() & 1 != 0 {
+            if rank < room {
+                store(BY_BLOCK + (from + rank) * 4, item);
+            }
+            let word = load(ITEMS + item * ITEM_BYTES + HASH);
+            sums[0] = sums[0].wrapping_add(item::hash(item::hash(VERSION, rank), word));
+            sums[1] = sums[1].wrapping_add(item::hash(item::hash(!VERSION, word), rank));
         }
         count += mask.count_ones();
     });
@@ -60,6 +70,20 @@ fn list_block(block: u32, columns: u32, items: u32, from: u32, room: u32) {
         store(BLOCKS + block * 8, from);
         store(BLOCKS + block * 8 + 4, from + count);
     }
+    sum_of_lanes(sums)
+}
+
+/// Returns the sum of the first words of all lanes in even lanes, that of the second words in odd ones.
+#[inline(always)]
+fn sum_of_lanes([first, second]: [u32; 2]) -> u32 {
+    let (own, other) = if lane().is_multiple_of(2) { (first, second) } else { (second, first) };
+    let mut sum = own.wrapping_add(shuffle_xor(other, 1));
+    let mut mask = 2;
+    while mask < WARP {
+        sum = sum.wrapping_add(shuffle_xor(sum, mask));
+        mask *= 2;
+    }
+    sum
 }
 
 /// Makes every block count as changed in the next frame.
@@ -67,21 +91,17 @@ pub fn forget(team: &Team) {
     team.for_each(MAX_BLOCKS * 2, |word| store(BLOCK_HASHES + word * 4, 0));
 }
 
-/// Notes whether a block has other items than in the frame before.
-fn compare(block: u32, seed: u32) {
-    let (mut first, mut second) = (seed, !seed);
-    let (mut place, end) = (load(BLOCKS + block * 8), load(BLOCKS + block * 8 + 4));
-    while place < end {
-        let word = load(ITEMS + load(BY_BLOCK + place * 4) * ITEM_BYTES + HASH);
-        first = item::hash(first, word);
-        second = item::hash(second.rotate_left(7), !word);
-        place += 1;
-    }
+/// Notes whether a block has other items than in the frame before, by their hash: the first two lanes have its words.
+#[inline(always)]
+fn note(block: u32, hash: u32) {
+    let at = BLOCK_HASHES + block * 8 + lane() % 2 * 4;
     // Never what fresh scratch has.
-    let (first, at) = (first | 1, BLOCK_HASHES + block * 8);
-    store(BLOCK_CHANGED + block * 4, (load(at) != first || load(at + 4) != second) as u32);
-    store(at, first);
-    store(at + 4, second);
+    let hash = if lane() == 0 { hash | 1 } else { hash };
+    let changed = ballot((lane() < 2 && load(at) != hash) as u32);
+    if lane() < 2 {
+        store(at, hash);
+        store(BLOCK_CHANGED + block * 4, (changed != 0) as u32);
+    }
 }
 
 /// Finds the pixels that a chunk of items can touch.
@@ -106,7 +126,7 @@ fn part(i: u32) -> u32 {
 /// In place of a widget: the part is an overlay's.
 const OVERLAY: u32 = NONE - 1;
 
-/// Lists the parts of all widgets in the order of drawing, then the overlays. Widgets whose parts would not fit are left out.
+/// Lists the parts of all widgets that could show in the order of drawing, then the overlays. Widgets whose parts would not fit are left out.
 fn list_parts(team: &Team) {
     const MOST: u32 = MAX_PARTS - overlay::LAYERS;
     let widgets = load(S_LISTED);

@@ -3,7 +3,7 @@
 
 use crate::event::{PIXELS, *};
 use crate::memory::*;
-use crate::{canvas, plot, tree};
+use crate::{canvas, plot, runs, tree};
 use gpu_run_kernel::event::Event;
 use gpu_run_kernel::gpu::{load, load64, store};
 use gpu_run_kernel::input::{get as event, put};
@@ -21,19 +21,24 @@ pub fn input(team: &Team, events: u32) {
     team.for_each(events, |i| {
         let from = staged + i * RING_LINE;
         let words = [load64(from), load64(from + 8), load64(from + 16), load64(from + 24)];
-        put(i, &Event::unpack(words));
+        let it = Event::unpack(words);
+        put(i, &it);
+        runs::expect(i, &it);
     });
+    let left = runs::spread(team, events);
     if team.leads() {
-        take(events);
+        take(left, events);
     }
     team.meet();
     canvas::apply(team);
 }
 
-fn take(events: u32) {
+/// Takes the events that are left for the leader.
+fn take(left: u32, events: u32) {
     let (mut inputs, mut refused) = (0, 0);
-    let mut i = 0;
-    while i < events {
+    let mut place = 0;
+    while place < left {
+        let i = load(EVENTS_LEFT + place * 4);
         let it = event(i);
         match it.kind {
             MOVE | PRESS | RELEASE | WHEEL | KEY | TYPE | TOUCH | PASTE => {
@@ -45,15 +50,16 @@ fn take(events: u32) {
                 store(INPUTS + inputs * 8 + 4, NONE);
                 inputs += 1;
             }
-            _ => refused += !command(&it) as u32,
+            _ => refused += !command(i, events, &it) as u32,
         }
-        i += 1;
+        place += 1;
     }
     store(S_INPUTS, inputs);
     store(D_REFUSED, load(D_REFUSED) + refused);
 }
 
-fn command(it: &Event) -> bool {
+/// Does what an event of the tick asks for, if that is allowed.
+pub fn command(i: u32, events: u32, it: &Event) -> bool {
     match it.kind {
         CREATE => tree::create(it.key, it.a, it.b, it.id),
         DESTROY => tree::destroy(it.key),
@@ -65,7 +71,12 @@ fn command(it: &Event) -> bool {
             store(D_CHANGED, 1);
             true
         }
-        TEXT => tree::write(it.key, it.flags & TEXT_BEGINS != 0, it.flags as u32 & 0xFF, [it.a, it.b, it.id]),
+        TEXT if tree::exists(it.key) && it.flags & 0xFF <= 6 => {
+            if it.flags & TEXT_BEGINS != 0 {
+                tree::begin_text(it.key, runs::coming(i, events));
+            }
+            tree::write(it.key, it.flags as u32 & 0xFF, [it.a, it.b, it.id])
+        }
         RESIZE => {
             let allowed = (1..=MAX_WIDTH).contains(&it.a) && (1..=MAX_HEIGHT).contains(&it.b);
             if !allowed || !SCALES.contains(&it.key) {

@@ -1,19 +1,17 @@
-//! Layout: lists the visible widgets by level, measures texts that changed, and places what changed, level by level.
+//! Layout: lists the visible widgets if others are visible than before, measures texts that changed, and places what changed, level by level.
 
 use crate::memory::*;
-use crate::tree::GONE;
-use crate::{bar, flex, lines, scroll, text, window};
-use gpu_run_kernel::gpu::{load, store};
+use crate::{bar, flex, lines, lists, scroll, text, tree, window};
+use gpu_run_kernel::gpu::load;
 use gpu_run_kernel::team::Team;
 
 pub fn layout(team: &Team) {
-    list(team);
+    lists::by_level(team);
     let listed = load(S_LISTED);
     team.for_each(listed, |i| {
         let widget = get(T_BY_LEVEL, i);
         if has(widget, F_MEASURE) {
-            text::measure(widget);
-            unmark(widget, F_MEASURE);
+            measure(widget);
         }
     });
     if team.leads() {
@@ -25,11 +23,10 @@ pub fn layout(team: &Team) {
     let levels = load(S_LEVELS);
     let mut level = 0;
     while level < levels {
-        let (from, to) = (load(LEVELS + level * 4), load(LEVELS + level * 4 + 4));
-        team.for_each(to - from, |i| {
-            let widget = get(T_BY_LEVEL, from + i);
+        lists::each_of(team, level, |widget, _| {
             if has(widget, F_DIRTY | F_RESIZED) {
                 unmark(widget, F_DIRTY | F_RESIZED);
+                set(T_CONTENT, widget, 0);
                 if flex::is_container(widget) {
                     flex::place(widget, flex::pair(W_W, W_H, widget), get(W_DEFINITE, widget));
                 }
@@ -44,48 +41,17 @@ pub fn layout(team: &Team) {
     team.meet();
 }
 
-/// Lists the visible widgets, one level after the other.
-pub fn list(team: &Team) {
-    if team.leads() {
-        set(T_BY_LEVEL, 0, 0);
-        store(LEVELS, 0);
-        store(LEVELS + 4, 1);
+/// Measures a widget's text. If that could give the widget another size, it must be placed again.
+fn measure(widget: u32) {
+    let content = || [W_CONTENT_WIDTH, W_CONTENT_HEIGHT].map(|field| get(field, widget));
+    let before = content();
+    text::measure(widget);
+    unmark(widget, F_MEASURE);
+    let after = content();
+    let asks_for = [flex::asks_for_content_width(widget), !flex::is_container(widget)];
+    if (0..2).any(|side| asks_for[side] && before[side] != after[side]) {
+        tree::soil(widget);
     }
-    team.meet();
-    let (mut level, mut from, mut to) = (1, 0, 1);
-    while to > from && level < MAX_LEVELS {
-        let more = team.scan(
-            to - from,
-            |i| children(get(T_BY_LEVEL, from + i), |_, _| {}),
-            |i, before| {
-                children(get(T_BY_LEVEL, from + i), |rank, child| set(T_BY_LEVEL, to + before + rank, child));
-            },
-        );
-        (from, to) = (to, to + more);
-        if team.leads() {
-            store(LEVELS + level * 4 + 4, to);
-        }
-        level += 1;
-    }
-    if team.leads() {
-        store(S_LISTED, to);
-        store(S_LEVELS, level);
-    }
-    team.meet();
-}
-
-/// Calls `body` with the rank and number of each visible child, and returns how many there are.
-#[inline(always)]
-pub fn children(widget: u32, mut body: impl FnMut(u32, u32)) -> u32 {
-    let (mut count, mut child) = (0, get(W_FIRST, widget));
-    while child != NONE {
-        if get(W_STYLE, child) & GONE == 0 {
-            body(count, child);
-            count += 1;
-        }
-        child = get(W_NEXT, child);
-    }
-    count
 }
 
 /// The desktop is as large as the frame.

@@ -4,7 +4,7 @@ mod map;
 
 pub use map::*;
 
-use gpu_run_kernel::gpu::{load, store};
+use gpu_run_kernel::gpu::{and, load, or, store};
 
 #[inline(always)]
 pub fn get(field: u32, widget: u32) -> u32 {
@@ -26,11 +26,16 @@ pub fn setf(field: u32, widget: u32, value: f32) {
 pub fn has(widget: u32, flag: u32) -> bool {
     get(W_FLAGS, widget) & flag != 0
 }
+/// Sets bits of `W_FLAGS`. Several lanes may do so at the same time.
 #[inline(always)]
-pub fn mark(widget: u32, flag: u32) {
-    set(W_FLAGS, widget, get(W_FLAGS, widget) | flag);
+pub fn mark(widget: u32, flags: u32) {
+    if get(W_FLAGS, widget) & flags != flags {
+        or(W_FLAGS + widget * 4, flags);
+    }
 }
 #[inline(always)]
-pub fn unmark(widget: u32, flag: u32) {
-    set(W_FLAGS, widget, get(W_FLAGS, widget) & !flag);
+pub fn unmark(widget: u32, flags: u32) {
+    if get(W_FLAGS, widget) & flags != 0 {
+        and(W_FLAGS + widget * 4, !flags);
+    }
 }

@@ -8,9 +8,31 @@ use crate::theme::{self, Colour::*, colour, faded, mix};
 use crate::{bar as task_bar, canvas, caret, font, icons, lines, plot, rows, tabs, text, window};
 use gpu_run_kernel::gpu::load;
 
-/// How many parts a widget is painted in.
+/// How far beyond its upper and lower edges a widget can paint, in units, beside its text: the shadow of a window in front goes farthest.
+const REACH: f32 = 48.0;
+
+/// How many parts a widget is painted in: none, if nothing of it could show.
 pub fn parts(widget: u32) -> u32 {
-    if lines::has_lines(get(W_KIND, widget)) { rows::parts(widget) } else { 1 }
+    match () {
+        _ if !may_show(widget) => 0,
+        _ if lines::has_lines(get(W_KIND, widget)) => rows::parts(widget),
+        _ => 1,
+    }
+}
+
+/// Whether what a widget may draw on is not empty, and within its reach. (To the right, texts reach as far as they are long.)
+fn may_show(widget: u32) -> bool {
+    let (from, to) = (get(W_CLIP_FROM, widget), get(W_CLIP_TO, widget));
+    let scale = load(D_SCALE) as f32 / 256.0;
+    let (top, height) = (getf(W_AT_Y, widget) * scale, getf(W_H, widget) * scale);
+    let reach = reach(widget, scale);
+    let is_beside = top - reach >= (to >> 16) as f32 || top + height + reach <= (from >> 16) as f32;
+    (from & 0xFFFF) < (to & 0xFFFF) && (from >> 16) < (to >> 16) && !is_beside
+}
+
+/// How far above and below its edges a widget paints at most, in pixels, some of which are for rounding.
+pub fn reach(widget: u32, scale: f32) -> f32 {
+    (REACH + 2.0 * getf(W_FONT, widget)) * scale + 4.0
 }
 
 /// Makes the items of a part of a widget.

@@ -8,7 +8,7 @@ use crate::event::kinds;
 use crate::math::round;
 use crate::memory::*;
 use crate::theme::{BAR_LEAST, BAR_MARGIN, BAR_ZONE, NEAR};
-use crate::{area, keyboard, layout, lines, list, tree};
+use crate::{area, keyboard, lines, list, lists, tree};
 use gpu_run_kernel::gpu::{load, store};
 
 /// `D_PART` while the pointer holds a scroll bar's thumb.
@@ -27,14 +27,26 @@ fn content(widget: u32) -> f32 {
     match get(W_KIND, widget) {
         kinds::AREA => area::content(widget),
         kinds::LIST | kinds::TABLE => list::content(widget),
-        _ => {
-            let mut bottom = 0.0f32;
-            layout::children(widget, |_, child| {
-                bottom = bottom.max(getf(W_Y, child) + getf(W_H, child) + getf(W_MARGIN_BOTTOM, child));
-            });
-            bottom + getf(W_PAD_BOTTOM, widget)
-        }
+        _ => panel_content(widget),
     }
+}
+
+/// The height of what is in a panel. It is found once between two layouts of the panel: everything that could change it makes the panel
+/// dirty. Lanes that find it at the same time find the same.
+fn panel_content(panel: u32) -> f32 {
+    let (known, is_dirty) = (get(T_CONTENT, panel), has(panel, F_DIRTY));
+    if known != 0 && !is_dirty {
+        return f32::from_bits(known - 1);
+    }
+    let mut bottom = 0.0f32;
+    lists::children(panel, |_, child| {
+        bottom = bottom.max(getf(W_Y, child) + getf(W_H, child) + getf(W_MARGIN_BOTTOM, child));
+    });
+    let height = bottom + getf(W_PAD_BOTTOM, panel);
+    if !is_dirty {
+        set(T_CONTENT, panel, height.to_bits() + 1);
+    }
+    height
 }
 
 /// Where the part that scrolls begins, below the widget's top.

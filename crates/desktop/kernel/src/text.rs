@@ -36,7 +36,7 @@ fn from(widget: u32) -> u32 {
 }
 
 /// How many characters there is memory for, the gap included.
-fn room(widget: u32) -> u32 {
+pub fn room(widget: u32) -> u32 {
     if get(W_TEXT, widget) == NONE { 0 } else { UNIT_TEXT << get(W_TEXT_ORDER, widget) }
 }
 
@@ -117,7 +117,12 @@ fn move_gap(widget: u32, to: u32) {
 /// Gives a text twice the memory, or its first. Returns false if there is none.
 fn grow(widget: u32) -> bool {
     let first = get(W_TEXT, widget) == NONE;
-    let order = if first { 0 } else { get(W_TEXT_ORDER, widget) + 1 };
+    set_memory(widget, if first { 0 } else { get(W_TEXT_ORDER, widget) + 1 })
+}
+
+/// Gives a text memory of another size, which has space for it. Returns false if there is none.
+fn set_memory(widget: u32, order: u32) -> bool {
+    let first = get(W_TEXT, widget) == NONE;
     let unit = text_heap::take(order);
     if unit == NONE {
         return false;
@@ -126,7 +131,7 @@ fn grow(widget: u32) -> bool {
         move_gap(widget, get(W_TEXT_LENGTH, widget));
         let (old, new) = (from(widget), TEXT_ARENA + unit * UNIT_BYTES);
         (0..get(W_TEXT_LENGTH, widget).div_ceil(2)).for_each(|pair| store(new + pair * 4, load(old + pair * 4)));
-        text_heap::give(get(W_TEXT, widget), order - 1);
+        text_heap::give(get(W_TEXT, widget), get(W_TEXT_ORDER, widget));
     }
     set(W_TEXT, widget, unit);
     set(W_TEXT_ORDER, widget, order);
@@ -169,6 +174,51 @@ pub fn remove(widget: u32, from: u32, to: u32) {
     changed(widget);
 }
 
+/// The size of the smallest piece of memory for so many characters.
+fn order_for(length: u32) -> u32 {
+    ((length + 1).div_ceil(UNIT_TEXT).next_power_of_two().trailing_zeros()).min(TEXT_ORDERS - 1)
+}
+
+/// Whether a text that begins anew, and will have so many characters, keeps its memory.
+pub fn is_kept(widget: u32, length: u32) -> bool {
+    length != 0 && get(W_TEXT, widget) != NONE && get(W_TEXT_ORDER, widget) == order_for(length)
+}
+
+/// Begins a text anew that will have so many characters, with memory for all of them if there is as much.
+pub fn begin(widget: u32, length: u32) {
+    if is_kept(widget, length) {
+        set(W_TEXT_GAP, widget, 0);
+        set(W_TEXT_LENGTH, widget, 0);
+        return changed(widget);
+    }
+    clear(widget);
+    if length != 0 {
+        set_memory(widget, order_for(length));
+    }
+}
+
+/// How many characters an event adds, by its flags.
+pub fn count(flags: u16) -> u32 {
+    let count = flags as u32 & 0xFF;
+    if count <= 6 { count } else { 0 }
+}
+
+/// Adds characters of an event at the end; returns how many of them there was room for.
+pub fn append(widget: u32, count: u32, words: [u32; 3]) -> u32 {
+    let length = get(W_TEXT_LENGTH, widget);
+    let is_even = length.is_multiple_of(2) && get(W_TEXT_GAP, widget) == length;
+    if !is_even || length + count >= room(widget) {
+        return push(widget, unpacked(count, words));
+    }
+    // Whole words: what is behind the last character is in the gap.
+    let to = from(widget) + length * 2;
+    (0..count.div_ceil(2)).for_each(|i| store(to + i * 4, words[i as usize]));
+    set(W_TEXT_GAP, widget, length + count);
+    set(W_TEXT_LENGTH, widget, length + count);
+    changed(widget);
+    count
+}
+
 /// Adds characters at the end; returns how many of them there was room for.
 pub fn push(widget: u32, codes: impl Iterator<Item = u32>) -> u32 {
     insert(widget, get(W_TEXT_LENGTH, widget), codes)
@@ -193,8 +243,14 @@ pub fn each(widget: u32, mut body: impl FnMut(u32, u32)) {
 /// The sum of the advances of some characters, in units of the font.
 pub fn advances(widget: u32, from: u32, to: u32) -> u32 {
     let text = Reader::of(widget);
-    let (mut sum, mut i) = (0, from);
-    while i < to.min(text.length) {
+    let (mut sum, mut i, end) = (0, from, to.min(text.length));
+    // Four at a time: their loads need not wait for each other.
+    while i + 4 <= end {
+        let codes = [text.at(i), text.at(i + 1), text.at(i + 2), text.at(i + 3)];
+        sum += codes.map(font::advance).iter().sum::<u32>();
+        i += 4;
+    }
+    while i < end {
         sum += font::advance(text.at(i));
         i += 1;
     }

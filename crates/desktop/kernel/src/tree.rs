@@ -3,7 +3,7 @@
 use crate::event::{icons, kinds, looks, properties, style as s};
 use crate::flex::AUTO;
 use crate::memory::*;
-use crate::{bar, canvas, caret, lines, list, menu, overlay, plot, scroll, tabs, text, theme};
+use crate::{bar, canvas, caret, lines, list, lists, menu, overlay, plot, scroll, tabs, text, theme};
 use gpu_run_kernel::gpu::{load, store};
 
 const COLUMN: u32 = s::COLUMN << s::DIRECTION;
@@ -129,7 +129,7 @@ pub fn create(widget: u32, kind: u32, parent: u32, owner: u32) -> bool {
     reset(widget, kind);
     set(W_OWNER, widget, owner);
     set(W_DEPTH, widget, get(W_DEPTH, parent) + 1);
-    [T_KEPT, T_LINES, T_COLUMNS].iter().for_each(|field| set(*field, widget, 0));
+    [T_KEPT, T_LINES, T_COLUMNS, T_CONTENT].iter().for_each(|field| set(*field, widget, 0));
     append(widget, parent);
     store(D_COUNT, load(D_COUNT) + 1);
     store(D_USED, load(D_USED).max(widget + 1));
@@ -164,6 +164,7 @@ fn append(widget: u32, parent: u32) {
         set(W_NEXT, last, widget)
     }
     set(W_LAST, parent, widget);
+    lists::forget();
     touch(widget);
 }
 
@@ -179,6 +180,7 @@ fn unlink(widget: u32) {
     } else {
         set(W_PREVIOUS, next, previous)
     }
+    lists::forget();
     touch(parent);
 }
 
@@ -238,15 +240,32 @@ fn forget(widget: u32) {
     }
 }
 
-/// Notes that layout must look at a widget, and at everything that its size could change.
+/// Notes that a widget has changed: layout must look at it, and a frame must be drawn.
 pub fn touch(widget: u32) {
+    soil(widget);
+    store(D_CHANGED, 1);
+}
+
+/// Notes that layout must look at a widget, and at everything that its size could change. Several lanes may do so at the same time.
+pub fn soil(widget: u32) {
     let mut at = widget;
-    while at != NONE {
+    // Layout leaves nothing dirty that is visible: what is dirty was touched since then, and all that it is in.
+    while at != NONE && !(has(at, F_DIRTY) && get(W_ORDER, at) != 0) {
         mark(at, F_DIRTY);
         set(T_KEPT, at, 0);
         at = get(W_PARENT, at);
     }
-    store(D_CHANGED, 1);
+}
+
+/// Whether [`change`] changes only the widget itself by this property, and what layout must look at.
+pub fn is_own(property: u32) -> bool {
+    use properties::*;
+    matches!(property, 0..=LAST_STYLE | STYLE..=DISABLED | READ_ONLY | GREATEST | ICON | STYLE_PART..)
+}
+
+/// Notes that layout must place a widget again, whose size and content do not depend on what changed.
+pub fn moved(widget: u32) {
+    touch(get(W_PARENT, widget));
 }
 
 /// Sets a property. Returns false if there is no such widget or property, or the value is not allowed.
@@ -258,8 +277,8 @@ pub fn change(widget: u32, property: u32, value: u32) -> bool {
     match property {
         ..=properties::LAST_STYLE => {
             let may_be_auto = AUTOS.contains(&(W_WIDTH + property * (W_HEIGHT - W_WIDTH)));
-            let may_be_negative = (properties::MARGIN_LEFT..=properties::BOTTOM).contains(&property);
-            let least = if may_be_negative { -1e6 } else { 0.0 };
+            let only_moves = (properties::MARGIN_LEFT..=properties::BOTTOM).contains(&property);
+            let least = if only_moves { -1e6 } else { 0.0 };
             let in_range = (least..=1e6).contains(&number) && (property != properties::ASPECT || number > 0.0);
             let allowed = if number.is_nan() { may_be_auto } else { in_range };
             if !allowed {
@@ -267,7 +286,7 @@ pub fn change(widget: u32, property: u32, value: u32) -> bool {
             }
             // One word stands for all NaN, so that equal states have equal bytes.
             setf(W_WIDTH + property * (W_HEIGHT - W_WIDTH), widget, if number.is_nan() { AUTO } else { number });
-            touch(widget);
+            if only_moves { moved(widget) } else { touch(widget) }
         }
         properties::STYLE => restyle(widget, value),
         properties::STYLE_PART.. => {
@@ -329,28 +348,36 @@ pub fn change(widget: u32, property: u32, value: u32) -> bool {
 }
 
 fn restyle(widget: u32, style: u32) {
-    set(W_STYLE, widget, style & ((1 << (s::HIDDEN + 1)) - 1) | get(W_STYLE, widget) & APART);
+    let before = get(W_STYLE, widget);
+    let style = style & ((1 << (s::HIDDEN + 1)) - 1) | before & APART;
+    set(W_STYLE, widget, style);
+    if (style ^ before) & GONE != 0 {
+        lists::forget();
+    }
     touch(widget);
 }
 
-/// Adds characters to a text, which may begin anew.
-pub fn write(widget: u32, begins: bool, count: u32, codes: [u32; 3]) -> bool {
-    if !exists(widget) || count > 6 {
-        return false;
+/// Takes a widget out of the layout, or back into it.
+pub fn set_apart(widget: u32, apart: bool) {
+    set(W_STYLE, widget, get(W_STYLE, widget) & !APART | if apart { APART } else { 0 });
+    lists::forget();
+    touch(widget);
+}
+
+/// Begins a text anew that will have so many characters soon.
+pub fn begin_text(widget: u32, length: u32) {
+    text::begin(widget, length);
+    set(W_CARET, widget, 0);
+    set(W_ANCHOR, widget, 0);
+}
+
+/// Adds characters to a text. Returns false if there was no room for all.
+pub fn write(widget: u32, count: u32, codes: [u32; 3]) -> bool {
+    let pushed = text::append(widget, count, codes);
+    // The desktop is as large as the frame, and texts of lines as they are told to be.
+    if widget != 0 && !lines::has_lines(get(W_KIND, widget)) {
+        mark(widget, F_MEASURE);
     }
-    if begins {
-        text::clear(widget);
-        set(W_CARET, widget, 0);
-        set(W_ANCHOR, widget, 0);
-    }
-    let pushed = text::push(widget, text::unpacked(count, codes));
-    if lines::has_lines(get(W_KIND, widget)) {
-        // These are as large as they are told to be.
-        store(D_CHANGED, 1);
-    } else {
-        // The desktop is as large as the frame.
-        mark(widget, if widget != 0 { F_MEASURE } else { 0 });
-        touch(widget);
-    }
+    store(D_CHANGED, 1);
     pushed == count
 }

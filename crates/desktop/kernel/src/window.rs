@@ -76,7 +76,7 @@ pub fn drag(window: u32) {
         }
         setf(W_LEFT, window, x - grab_x);
         setf(W_TOP, window, in_reach(y - grab_y));
-        tree::touch(window);
+        tree::moved(window);
     } else if part & (LEFT | TOP | RIGHT | BOTTOM) != 0 {
         resize(window, part, x - grab_x, y - grab_y);
     }
@@ -174,7 +174,7 @@ pub fn fit() {
         } else if bar::exists() && !x.is_nan() && !getf(W_TOP, window).is_nan() {
             setf(W_LEFT, window, x.min(width - LEAST_IN_REACH));
             setf(W_TOP, window, in_reach(getf(W_TOP, window)));
-            tree::touch(window);
+            tree::moved(window);
         }
         window = get(W_LINK, window);
     }
@@ -185,6 +185,6 @@ pub fn shift(window: u32, x: f32, y: f32) {
     if !has(window, F_SNAPPED) {
         setf(W_LEFT, window, getf(W_AT_X, window) + x);
         setf(W_TOP, window, in_reach(getf(W_AT_Y, window) + y));
-        tree::touch(window);
+        tree::moved(window);
     }
 }

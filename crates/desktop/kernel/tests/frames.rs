@@ -30,11 +30,11 @@ fn differing(a: &Desk, b: &Desk) -> Option<usize> {
 /// Makes the desktop forget everything that it could make anew: what it drew, what it measured, and where it placed things.
 fn forget(desk: &Desk) {
     desk.world.look(|| {
-        store(S_KNOWN, 0);
+        [S_KNOWN, S_LISTED, S_ORDERED].iter().for_each(|word| store(*word, 0));
         (0..MAX_TILES * 2).for_each(|word| store(TILES + word * 4, 0));
         (0..RANGE.width * RANGE.height).for_each(|pixel| store(PIXELS + pixel * 4, 0));
         for widget in (0..WIDGETS).filter(|widget| get(W_KIND, *widget) != 0) {
-            [T_KEPT, T_LINES, T_COLUMNS].iter().for_each(|field| set(*field, widget, 0));
+            [T_KEPT, T_LINES, T_COLUMNS, T_CONTENT].iter().for_each(|field| set(*field, widget, 0));
             mark(widget, F_DIRTY);
         }
     });

@@ -272,3 +272,56 @@ fn random_trees_are_laid_out_as_taffy_does() {
         "{differing} of {trees} trees differ"
     );
 }
+
+#[test]
+fn what_changes_in_steps_is_laid_out_as_at_once() {
+    let mut random = Rng::with_seed(4);
+    for tree in 0..10 {
+        let mut desk = Desk::boot();
+        desk.resize(64, 64, 1.0);
+        let mut it = root(&mut random);
+        plant(&mut desk, &it, 0, &mut 1);
+        desk.tick();
+        let count = size(&it);
+        for step in 0..12 {
+            let (widget, property) = (random.u32(1..=count), random.u32(..=p::LAST_STYLE));
+            if random.bool() {
+                desk.text(widget, &"A text"[..random.usize(..6)]);
+            } else {
+                it = node(&mut random, 0);
+                desk.set(widget, property, it.lengths[property as usize]);
+            }
+            desk.tick();
+            let mut anew = desk.resumed();
+            anew.world.look(|| (0..=count).for_each(|widget| mark(widget, F_DIRTY)));
+            anew.tick();
+            let places = |desk: &Desk| -> Vec<[u32; 4]> {
+                let visible = (1..=count).filter(|widget| desk.of_widget(W_ORDER, *widget) != 0);
+                visible.map(|widget| [W_X, W_Y, W_W, W_H].map(|field| desk.of_widget(field, widget))).collect()
+            };
+            assert_eq!(places(&desk), places(&anew), "tree {tree}, step {step}: property {property} of {widget}");
+        }
+    }
+}
+
+#[test]
+fn a_text_that_gives_nothing_another_size_lays_nothing_out() {
+    let mut desk = Desk::boot();
+    desk.create(1, kinds::WINDOW, 0);
+    (2..5).for_each(|label| desk.create(label, kinds::LABEL, 1));
+    desk.set(2, p::WIDTH, 100.0);
+    desk.tick();
+    let mut is_laid_out = |label: u32, text: &str| {
+        // Layout would put this right.
+        desk.world.look(|| setf(W_X, 4, 55.0));
+        desk.text(label, text);
+        desk.tick();
+        desk.tick();
+        desk.number(W_X, 4) != 55.0
+    };
+    assert!(!is_laid_out(2, "A label that is told its width"));
+    assert!(is_laid_out(3, "A label that has its text's"));
+    assert!(!is_laid_out(3, "text's its has that label A"));
+    assert!(is_laid_out(3, "Another width"));
+    assert!(!is_laid_out(1, "A title of what has other content"));
+}

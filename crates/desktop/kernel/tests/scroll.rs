@@ -229,3 +229,44 @@ fn every_step_of_scrolling_is_drawn_as_at_once() {
         assert_drawn_as_at_once(&desk, &format!("step {i}"));
     }
 }
+
+#[test]
+fn what_happens_to_rows_changes_at_once_how_far_a_panel_scrolls() {
+    let mut desk = panel();
+    desk.set(PANEL, p::SCROLLED, 1e9);
+    desk.settle();
+    let (last, gap) = (FIRST + COUNT - 1, 12.0);
+    let hide = p::STYLE_PART | e::style::HIDDEN << 8 | 1 << 16;
+    let mut end = scrolled(&desk, PANEL);
+    let mut goes = |desk: &mut Desk, by: f32, what: &str| {
+        // The wheel asks before anything is laid out, and the frame afterwards.
+        wheel(desk, (100.0, 150.0), 1.0);
+        desk.set(PANEL, p::SCROLLED, 1e9);
+        desk.settle();
+        end += by;
+        assert_eq!(scrolled(desk, PANEL), end, "{what}");
+        assert_drawn_as_at_once(desk, what);
+    };
+    desk.set_word(last, hide, 1);
+    goes(&mut desk, -32.0 - gap, "the last row is hidden");
+    desk.set_word(last, hide, 0);
+    goes(&mut desk, 32.0 + gap, "the last row is shown");
+    desk.set(FIRST, p::HEIGHT, 52.0);
+    goes(&mut desk, 20.0, "the first row grows");
+    desk.set(last, p::MARGIN_BOTTOM, 7.0);
+    goes(&mut desk, 7.0, "the last row has a margin");
+    desk.set(last, p::MARGIN_TOP, 5.0);
+    goes(&mut desk, 5.0, "the last row moves");
+    desk.set(PANEL, p::PAD_BOTTOM, 16.0);
+    goes(&mut desk, 10.0, "the panel has more space around its rows");
+    desk.destroy(FIRST);
+    goes(&mut desk, -52.0 - gap, "the first row is removed");
+    desk.create(FIRST, kinds::BUTTON, PANEL);
+    goes(&mut desk, 32.0 + gap, "a row is added");
+    desk.set(1, p::HEIGHT, 250.0);
+    goes(&mut desk, -10.0, "the window grows");
+    (FIRST..FIRST + COUNT).for_each(|row| desk.destroy(row));
+    desk.settle();
+    assert_eq!(scrolled(&desk, PANEL), 0.0, "all rows are removed");
+    assert_drawn_as_at_once(&desk, "all rows are removed");
+}

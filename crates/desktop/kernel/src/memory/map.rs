@@ -290,7 +290,7 @@ const SCRATCH: u32 = ROOM_END;
 words! { SCRATCH, 4;
     /// Not 0: this scratch belongs to this state. A fresh one has no frame buffer yet.
     S_KNOWN
-    /// Widgets in the lists below, levels, items of the display list, and items in the lists of blocks.
+    /// Widgets in the list by level (0: the list must be made anew), levels, items of the display list, and items in the lists of blocks.
     S_LISTED
     S_LEVELS
     S_ITEMS
@@ -313,6 +313,8 @@ words! { SCRATCH, 4;
     S_PARTS
     /// Tiles to draw that are listed so far.
     S_TO_DRAW
+    /// 0: the list in the order of drawing must be made anew.
+    S_ORDERED
 }
 /// Levels of widgets that there can be: sizes are found by functions that call themselves, and a thread's stack is short.
 pub const MAX_LEVELS: u32 = 16;
@@ -328,8 +330,11 @@ pub const MESSAGE_BYTES: u32 = 20;
 /// Pixels to write: the first, how many, and up to four colours, of which the first is that of all beyond four.
 pub const WRITES: u32 = MESSAGES + MAX_MESSAGES * MESSAGE_BYTES;
 pub const WRITE_BYTES: u32 = 24;
+/// The tick's events (`runs`): which are left for the leader, and whether each was done.
+pub const EVENTS_LEFT: u32 = WRITES + MAX_INPUTS * WRITE_BYTES;
+pub const EVENTS_DONE: u32 = EVENTS_LEFT + MAX_INPUTS * 4;
 /// Where the lines of texts begin (`lines`): for each character that [`TEXT_ARENA`] has space for, a word.
-pub const TEXT_LINES: u32 = WRITES + MAX_INPUTS * WRITE_BYTES;
+pub const TEXT_LINES: u32 = EVENTS_DONE + MAX_INPUTS * 4;
 /// Of the text whose lines are being found: for each character, whether a line begins with it.
 pub const BEGINNINGS: u32 = TEXT_LINES + TEXT_UNITS * UNIT_TEXT * 4;
 /// The characters that were copied last, one word each.
@@ -344,13 +349,24 @@ pub const PART_BYTES: u32 = 16;
 /// The font's outlines as lines: x0, y0, x1, y1.
 pub const LINES: u32 = PARTS + MAX_PARTS * PART_BYTES;
 pub const MAX_LINES: u32 = 1 << 14;
-const SCRATCH_FIELDS: u32 = LINES + MAX_LINES * 16;
+/// The advance of each character.
+pub const ADVANCES: u32 = LINES + MAX_LINES * 16;
+pub const CODES: u32 = 1 << 16;
+const SCRATCH_FIELDS: u32 = ADVANCES + CODES * 4;
 words! { SCRATCH_FIELDS, FIELD_BYTES;
     /// The widgets by level, and in the order of drawing.
     T_BY_LEVEL
     T_BY_ORDER
-    /// Visible widgets at and below this one.
+    /// Visible children, and where they begin in the list by level.
+    T_CHILDREN
+    T_FIRST
+    /// For each place in the list by level: the visible widgets at and below that one, and at and below those before it in its level.
     T_SIZE
+    T_BEFORE
+    /// What its children may draw on, as `W_CLIP_FROM` and `W_CLIP_TO`, and how far they are scrolled up.
+    T_INSIDE_FROM
+    T_INSIDE_TO
+    T_UP
     /// Where the widget's items begin in the display list.
     T_ITEM
     /// How many sizes are remembered (`flex`).
@@ -359,6 +375,10 @@ words! { SCRATCH_FIELDS, FIELD_BYTES;
     T_LINES
     T_WRAP
     T_COLUMNS
+    /// The height of what is in a panel that scrolls, plus 1; 0: not known.
+    T_CONTENT
+    /// Runs of commands for the widget in this tick.
+    T_RUNS
     // What `flex` works with, for each child of the container that it lays out.
     T_BASIS
     T_INNER_BASIS
