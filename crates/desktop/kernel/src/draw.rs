@@ -3,13 +3,13 @@
 //!
 //! Lanes exchange nothing for each item or row: on `cpu`, an exchange makes 32 threads take turns, which takes longer than a pixel.
 
-use crate::canvas;
 use crate::item::{self, BORDER, GLYPH, Item, LINE, PIXELS_OF, RECTANGLE, SHADOW, solid};
 use crate::memory::*;
 use crate::raster::{Items, Tile, lies};
 use crate::shapes::{self, ROWS, rows};
 use crate::theme::mix;
-use gpu_run_kernel::gpu::{WARP, ballot, lane, store};
+use crate::{canvas, glyphs};
+use gpu_run_kernel::gpu::{WARP, ballot, lane, load, store};
 
 /// Channels of the pixels that a lane draws at once.
 type Light = [[f32; 3]; ROWS as usize];
@@ -127,17 +127,33 @@ fn cover(at: u32, x: u32, top: u32, pixels: Light) -> Light {
         return pixels;
     }
     let (edges, size, more) = (item.edges, item.size, f32::from_bits(item.more));
+    let column = [x as f32, top as f32, (x + 1) as f32, (top + ROWS) as f32];
     let across = x as f32 + 0.5;
     let down = |row: u32| (top + row) as f32 + 0.5;
     let coverage = match item.kind {
+        RECTANGLE | PIXELS_OF if shapes::holds(edges, size, column) => [1.0; ROWS as usize],
         RECTANGLE | PIXELS_OF => rows!(|row| shapes::rectangle(across, down(row), edges, size)),
-        BORDER => rows!(|row| shapes::border(across, down(row), edges, size, more)),
+        BORDER => {
+            let (inner, radius) = shapes::inside(edges, size, more);
+            if shapes::holds(inner, radius, column) {
+                return pixels;
+            }
+            rows!(|row| shapes::border(across, down(row), edges, size, more))
+        }
         SHADOW => {
             let inverse = f32::from_bits(item.colour_2);
             rows!(|row| shapes::shadow(across, down(row), edges, size, more, inverse))
         }
         LINE => rows!(|row| shapes::line(across, down(row), edges, size)),
-        GLYPH => shapes::glyph(across - edges[0], rows!(|row| down(row) - edges[1]), size, item.more, item.colour_2),
+        GLYPH => {
+            let (image, column) = (load(glyphs::image(at)), x - item.columns.start);
+            let (stride, shift) = (glyphs::stride(&item.columns), column % 2 * 16);
+            rows!(|row| match (top + row).wrapping_sub(own.start) {
+                row if row >= own.end - own.start => 0.0,
+                row if image == 0 => glyphs::coverage(at, column, row) / glyphs::ONE,
+                row => (load(image + (row * stride + column / 2) * 4) >> shift & 0xFFFF) as f32 / glyphs::ONE,
+            })
+        }
         _ => return pixels,
     };
     // All lanes take the same way for all rows: what is not covered has no opacity.

@@ -24,6 +24,7 @@ pub mod font;
 pub mod frame;
 pub mod frame_end;
 pub mod geometry;
+pub mod glyphs;
 pub mod hit_test;
 pub mod icons;
 pub mod input;

@@ -1,13 +1,14 @@
 //! Raster: finds the tiles whose items changed. A warp looks at a block and its lanes at the block's tiles: each hashes what its tile shows,
 //! with the order. A block with the items of the last frame is not looked at, and a tile with the hash of the last frame stays as it is.
-//! Then a warp draws a tile (`draw.rs`).
+//! Then the glyphs that show in these tiles get images (`glyphs.rs`), and a warp draws a tile (`draw.rs`).
 
 use crate::draw::draw;
 use crate::geometry::blocks;
+use crate::glyphs;
 use crate::item::{self, BORDER, Item, PIXELS_OF, RECTANGLE};
-use crate::math::most;
 use crate::memory::*;
-use gpu_run_kernel::gpu::{WARP, add, ballot, lane, load, shuffle, store};
+use crate::shapes;
+use gpu_run_kernel::gpu::{WARP, add, ballot, lane, load, load_all, shuffle, store};
 use gpu_run_kernel::team::Team;
 
 /// Added to the place of the first item that a tile shows: it covers all of the tile, and hides what is below.
@@ -50,38 +51,48 @@ impl Tile {
 }
 
 pub fn raster(team: &Team) {
-    let (width, height) = (load(D_WIDTH), load(D_HEIGHT));
-    look(team, width, height);
+    glyphs::forget(team);
+    look(team);
     let listed = load(S_TO_DRAW);
-    let columns = width.div_ceil(TILE_WIDTH);
-    let warps = team.size / WARP;
-    let mut i = team.rank / WARP;
-    let mut drawn = 0;
-    while drawn < listed {
-        if i < listed {
-            let (tile, first) = (load(TO_DRAW + i * 8), load(TO_DRAW + i * 8 + 4));
-            let (left, top) = (tile % columns * TILE_WIDTH, tile / columns * TILE_HEIGHT);
-            let items = Items { from: first & !HIDES, ..items_of(left, top) };
-            draw(items, first & HIDES != 0, &Tile { left, top, width, height });
-        }
-        i += warps;
-        drawn += warps;
-        // `cpu` takes threads that meet nobody for long as idle, and sleeps between their turns. Many warps meet rarely: on a GPU they
-        // would wait for the slowest of them.
-        if (drawn / warps).is_multiple_of(2 * warps) {
-            team.meet();
-        }
+    if listed != 0 {
+        glyphs::images(team);
+        each_to_draw(team, draw);
     }
-    team.meet();
     if team.leads() {
         store(S_DRAWN, listed);
         store(S_TO_DRAW, 0);
     }
 }
 
+/// Calls `body` with all lanes of one warp for each tile to draw: with its items from the first one on that it shows, and whether that one
+/// covers all of it.
+pub fn each_to_draw(team: &Team, mut body: impl FnMut(Items, bool, &Tile)) {
+    let (width, height) = (load(D_WIDTH), load(D_HEIGHT));
+    let (listed, columns, warps) = (load(S_TO_DRAW), width.div_ceil(TILE_WIDTH), team.size / WARP);
+    let mut i = team.rank / WARP;
+    let mut done = 0;
+    while done < listed {
+        if i < listed {
+            let [tile, first] = load_all(TO_DRAW + i * 8);
+            let (left, top) = (tile % columns * TILE_WIDTH, tile / columns * TILE_HEIGHT);
+            let items = Items { from: first & !HIDES, ..items_of(left, top) };
+            body(items, first & HIDES != 0, &Tile { left, top, width, height });
+        }
+        i += warps;
+        done += warps;
+        // `cpu` takes threads that meet nobody for long as idle, and sleeps between their turns. Many warps meet rarely: on a GPU they
+        // would wait for the slowest of them.
+        if (done / warps).is_multiple_of(2 * warps) {
+            team.meet();
+        }
+    }
+    team.meet();
+}
+
 /// Lists the tiles to draw: a warp looks at a block, a lane at a tile of it.
 #[inline(never)]
-fn look(team: &Team, width: u32, height: u32) {
+fn look(team: &Team) {
+    let (width, height) = (load(D_WIDTH), load(D_HEIGHT));
     let (columns, rows) = (width.div_ceil(TILE_WIDTH), height.div_ceil(TILE_HEIGHT));
     let (block_columns, block_rows) = blocks();
     let seed = item::hash(item::hash(VERSION, width), height);
@@ -186,17 +197,8 @@ pub fn lies(item: &Item, tile: &Tile) -> Lying {
     let (left, top) = (tile.left, tile.top);
     let (right, bottom) = ((left + TILE_WIDTH).min(tile.width), (top + TILE_HEIGHT).min(tile.height));
     let inset = if item.kind == BORDER { f32::from_bits(item.more) } else { 0.0 };
-    let radius = most(item.size - inset, 0.0);
-    let near = [item.edges[0] + inset, item.edges[1] + inset];
-    let far = [item.edges[2] - inset, item.edges[3] - inset];
-    let within = |x: f32, y: f32| {
-        near[0] + x <= left as f32
-            && far[0] - x >= right as f32
-            && near[1] + y <= top as f32
-            && far[1] - y >= bottom as f32
-    };
-    // Between the corners, from left to right or from top to bottom.
-    if !within(radius, 0.0) && !within(0.0, radius) {
+    let (edges, radius) = shapes::inside(item.edges, item.size, inset);
+    if !shapes::holds(edges, radius, [left, top, right, bottom].map(|edge| edge as f32)) {
         return somewhere;
     }
     if item.kind == BORDER {

@@ -2,8 +2,6 @@
 
 use crate::item::Edges;
 use crate::math::{ease, least, most, sqrt};
-use crate::memory::LINES;
-use gpu_run_kernel::gpu::load_all;
 
 /// How many pixels of a column are drawn at once.
 pub const ROWS: u32 = 4;
@@ -41,6 +39,22 @@ pub fn rectangle(x: f32, y: f32, edges: Edges, radius: f32) -> f32 {
     least(straight, most(0.5 + radius - sqrt(dx * dx + dy * dy), 0.0))
 }
 
+/// Whether a box lies within a rounded rectangle: between its corners, from left to right or from top to bottom.
+#[inline(always)]
+pub fn holds(edges: Edges, radius: f32, of: Edges) -> bool {
+    let within = |x: f32, y: f32| {
+        edges[0] + x <= of[0] && edges[2] - x >= of[2] && edges[1] + y <= of[1] && edges[3] - y >= of[3]
+    };
+    within(radius, 0.0) || within(0.0, radius)
+}
+
+/// What the border of a width leaves of a rounded rectangle: its edges and its radius.
+#[inline(always)]
+pub fn inside(edges: Edges, radius: f32, width: f32) -> (Edges, f32) {
+    let [left, top, right, bottom] = edges;
+    ([left + width, top + width, right - width, bottom - width], most(radius - width, 0.0))
+}
+
 /// How far a point lies beside the rectangle that the corners' centres form.
 #[inline(always)]
 fn beside(x: f32, y: f32, edges: Edges, radius: f32) -> (f32, f32) {
@@ -53,9 +67,8 @@ fn beside(x: f32, y: f32, edges: Edges, radius: f32) -> (f32, f32) {
 /// The border of a width inside a rounded rectangle.
 #[inline(always)]
 pub fn border(x: f32, y: f32, edges: Edges, radius: f32, width: f32) -> f32 {
-    let [left, top, right, bottom] = edges;
-    let inner = [left + width, top + width, right - width, bottom - width];
-    most(rectangle(x, y, edges, radius) - rectangle(x, y, inner, most(radius - width, 0.0)), 0.0)
+    let (inner, within) = inside(edges, radius, width);
+    most(rectangle(x, y, edges, radius) - rectangle(x, y, inner, within), 0.0)
 }
 
 /// A shadow that fades from all of it to nothing, from `fade` inside the edge to `fade` outside; `inverse` is 1 / (2 * fade).
@@ -82,54 +95,4 @@ pub fn line(x: f32, y: f32, ends: Edges, half: f32) -> f32 {
     let along = if length > 0.0 { ((px * dx + py * dy) / length).clamp(0.0, 1.0) } else { 0.0 };
     let (qx, qy) = (px - along * dx, py - along * dy);
     (half + 0.5 - sqrt(qx * qx + qy * qy)).clamp(0.0, 1.0)
-}
-
-/// A glyph: the area that its outline encloses within each pixel, exactly. `x` and `y` are pixels from its origin, and y goes down; one
-/// row lies below the other.
-#[inline(always)]
-pub fn glyph(x: f32, y: [f32; ROWS as usize], scale: f32, first: u32, lines: u32) -> [f32; ROWS as usize] {
-    let (left, tops) = (x - 0.5, y.map(|y| y - 0.5));
-    let [top, .., last] = tops;
-    let mut areas = [0.0; ROWS as usize];
-    let mut at = LINES + first * 16;
-    let end = at + lines * 16;
-    while at < end {
-        let [x0, y0, x1, y1] = load_all(at).map(|word| f32::from_bits(word) * scale);
-        let (y0, y1) = (-y0, -y1);
-        let (low, high) = (least(y0, y1), most(y0, y1));
-        let (x0, x1) = (x0 - left, x1 - left);
-        if high > top && low < last + 1.0 && low < high && least(x0, x1) < 1.0 {
-            let slope = (x1 - x0) / (y1 - y0);
-            let covered = rows!(|row| {
-                // The part of the line in the pixel's row.
-                let (y0, y1) = (y0 - tops[row as usize], y1 - tops[row as usize]);
-                let (from, to) = (y0.clamp(0.0, 1.0), y1.clamp(0.0, 1.0));
-                let (xa, xb) = (x0 + (from - y0) * slope, x0 + (to - y0) * slope);
-                if from == to { 0.0 } else { (to - from) * right_of(xa, xb) }
-            });
-            areas = rows!(|row| areas[row as usize] + covered[row as usize]);
-        }
-        at += 16;
-    }
-    areas.map(|area| least(area.abs(), 1.0))
-}
-
-/// How much of the pixel's row is right of a line that crosses it from `a` to `b`, within the pixel from 0 to 1.
-#[inline(always)]
-fn right_of(a: f32, b: f32) -> f32 {
-    let (low, high) = (least(a, b), most(a, b));
-    if low >= 1.0 {
-        0.0
-    } else if high <= 0.0 {
-        1.0
-    } else if high - low < 1e-4 {
-        1.0 - ((a + b) / 2.0).clamp(0.0, 1.0)
-    } else {
-        // The integral of the part left of the line.
-        let left = |x: f32| {
-            let within = x.clamp(0.0, 1.0);
-            within * within / 2.0 + most(x - 1.0, 0.0)
-        };
-        1.0 - (left(high) - left(low)) / (high - low)
-    }
 }

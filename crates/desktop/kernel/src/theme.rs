@@ -202,9 +202,8 @@ pub fn series(number: u32) -> u32 {
 pub fn mix(from: u32, to: u32, t: f32) -> u32 {
     let part = (t * 256.0) as u32;
     // Two channels at a time: each has 16 bits.
-    let channels = |from: u32, to: u32| {
-        ((from & 0xFF_00FF) * (256 - part) + (to & 0xFF_00FF) * part + 0x80_0080) >> 8 & 0xFF_00FF
-    };
+    let channels =
+        |from: u32, to: u32| ((from & 0xFF_00FF) * (256 - part) + (to & 0xFF_00FF) * part + 0x80_0080) >> 8 & 0xFF_00FF;
     channels(from, to) | channels(from >> 8, to >> 8) << 8
 }
 

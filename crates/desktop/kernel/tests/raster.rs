@@ -5,7 +5,7 @@ mod support;
 use fastrand::Rng;
 use gpu_run_desktop_kernel::item::Brush;
 use gpu_run_desktop_kernel::memory::*;
-use gpu_run_desktop_kernel::{font, raster};
+use gpu_run_desktop_kernel::{font, glyphs, item, raster};
 use gpu_run_kernel::gpu::{load, store};
 use gpu_run_kernel::team::Team;
 use support::Desk;
@@ -176,4 +176,30 @@ fn glyphs_are_tiny_skias() {
         found.add(&drawn, &theirs(&path));
     }
     found.within("glyphs", 0.03, 0.005);
+}
+
+#[test]
+fn an_image_of_a_glyph_has_what_every_pixel_would_find_by_itself() {
+    let (mut random, desk) = (Rng::with_seed(5), Desk::boot());
+    desk.world.launch(1, 32, || font::unpack(&Team::new(1)));
+    let mut seen = 0;
+    for code in (33..127).chain(192..256) {
+        let (size, x, y) = (6.0 + random.f32() * 60.0, random.f32() * 50.0 - 10.0, random.f32() * 60.0);
+        ours(&desk, |brush| brush.glyph(code, x, y, size / font::EM, WHITE));
+        desk.world.look(|| {
+            let image = load(glyphs::image(ITEMS));
+            if load(S_ITEMS) == 0 || image == 0 {
+                return;
+            }
+            let (columns, rows) = item::touched(ITEMS);
+            let (width, stride) = (columns.end - columns.start, glyphs::stride(&columns));
+            for (column, row) in (0..rows.end - rows.start).flat_map(|row| (0..width).map(move |column| (column, row)))
+            {
+                let kept = load(image + (row * stride + column / 2) * 4) >> (column % 2 * 16) & 0xFFFF;
+                assert_eq!(kept as f32, glyphs::coverage(ITEMS, column, row), "{code} {size} {x} {y}: {column} {row}");
+                seen += (kept != 0) as u32;
+            }
+        });
+    }
+    assert!(seen > 10_000, "{seen} pixels");
 }

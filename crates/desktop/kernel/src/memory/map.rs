@@ -424,9 +424,13 @@ pub const TILES: u32 = BY_BLOCK + MAX_BY_BLOCK * 4;
 pub const DAMAGE: u32 = TILES + MAX_TILES * 8;
 /// The tiles to draw: each one's number, and the place of the first item that it shows.
 pub const TO_DRAW: u32 = DAMAGE + MAX_TILES * 4;
+/// For each item the address of its image, or 0 (`glyphs`), and the images, two pixels in a word.
+pub const IMAGES: u32 = TO_DRAW + MAX_TILES * 8;
+pub const COVERAGE: u32 = IMAGES + MAX_ITEMS * 4;
+pub const MAX_COVERAGE: u32 = 1 << 22;
 /// The frame buffer, one word a pixel: red, green, blue, 255.
-pub const PIXELS: u32 = TO_DRAW + MAX_TILES * 8;
+pub const PIXELS: u32 = COVERAGE + MAX_COVERAGE * 4;
 pub const MEMORY_END: u32 = PIXELS + MAX_WIDTH * MAX_HEIGHT * 4;
 /// The size that the module is linked with (.cargo/config.toml).
-pub const DESKTOP_BYTES: u32 = 134_217_728;
+pub const DESKTOP_BYTES: u32 = 150_994_944;
 const _: () = assert!(MEMORY_END <= DESKTOP_BYTES && ROOM_END.is_multiple_of(4096));

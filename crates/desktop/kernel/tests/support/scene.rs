@@ -5,7 +5,7 @@ pub const WIDTH: u32 = 260;
 pub const HEIGHT: u32 = 190;
 
 /// The FNV-1a hash of the picture's bytes after the last frame.
-pub const HASH: u64 = 0x0341_8597_3774_c5e2;
+pub const HASH: u64 = 0xca2d_bc77_5fa1_a9ce;
 
 fn make(widget: u32, kind: u32, parent: u32) -> Event {
     Event { kind: e::CREATE, key: widget, a: kind, b: parent, ..Event::default() }

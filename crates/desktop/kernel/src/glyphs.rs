@@ -1,0 +1,176 @@
+//! Glyphs: how much of each pixel an outline covers. Before tiles are drawn, every glyph that shows in one of them gets an image, made by one
+//! lane. Each line of the outline leaves in the pixels that it crosses how much it changes the coverage of these and all to their right;
+//! then sums along the rows are the coverage. All of these are whole numbers of [`ONE`]: no order and no device gives another sum.
+
+use crate::item::{self, GLYPH, Item};
+use crate::math::{ceil, floor, least, most};
+use crate::memory::*;
+use crate::raster::each_to_draw;
+use core::ops::Range;
+use gpu_run_kernel::gpu::{WARP, lane, load, load_all, store};
+use gpu_run_kernel::team::Team;
+
+/// A pixel that is covered.
+pub const ONE: f32 = 4096.0;
+
+/// In place of an image's address: there shall be one.
+const WANTED: u32 = 1;
+
+/// Makes the images of all glyphs that show in the tiles to draw. Those for which there is no space have none.
+pub fn images(team: &Team) {
+    each_to_draw(team, |items, _, tile| {
+        let mut place = items.from + lane();
+        while place < items.to {
+            let item = items.address(place);
+            if tile.is_touched_by(item) && load(item) == GLYPH {
+                store(image(item), WANTED);
+            }
+            place += WARP;
+        }
+    });
+    let items = load(S_ITEMS);
+    let words = |i: u32| {
+        let item = ITEMS + i * ITEM_BYTES;
+        if load(image(item)) == WANTED { words_of(item) } else { 0 }
+    };
+    team.scan(items, words, |i, before| {
+        let item = ITEMS + i * ITEM_BYTES;
+        if load(image(item)) == WANTED {
+            let fits = before + words_of(item) <= MAX_COVERAGE;
+            store(image(item), if fits { COVERAGE + before * 4 } else { 0 });
+        }
+    });
+    team.for_each(items, |i| {
+        let item = ITEMS + i * ITEM_BYTES;
+        if load(image(item)) != 0 {
+            make(&Item::load(item), load(image(item)));
+        }
+    });
+}
+
+/// Forgets the images of the last frame: all threads call it, and meet afterwards.
+pub fn forget(team: &Team) {
+    let mut i = team.rank;
+    while i < load(S_ITEMS) {
+        store(IMAGES + i * 4, 0);
+        i += team.size;
+    }
+}
+
+/// Where the address of an item's image is.
+#[inline(always)]
+pub fn image(item: u32) -> u32 {
+    IMAGES + (item - ITEMS) / ITEM_BYTES * 4
+}
+
+/// The words of a row of an image, which has two pixels in each.
+#[inline(always)]
+pub fn stride(columns: &Range<u32>) -> u32 {
+    (columns.end - columns.start).div_ceil(2)
+}
+
+/// The words of an item's image.
+fn words_of(item: u32) -> u32 {
+    let (columns, rows) = item::touched(item);
+    stride(&columns) * (rows.end - rows.start)
+}
+
+/// The coverage of a pixel, given in an item's columns and rows, if the item has no image.
+#[inline(never)]
+pub fn coverage(item: u32, column: u32, row: u32) -> f32 {
+    let mut sum = 0;
+    each_change(&Item::load(item), row..row + 1, |at, _, change| sum += if at <= column { change } else { 0 });
+    least(sum.abs() as f32, ONE)
+}
+
+#[inline(never)]
+fn make(item: &Item, image: u32) {
+    let (stride, rows) = (stride(&item.columns), item.rows.end - item.rows.start);
+    let (mut at, end) = (image, image + stride * rows * 4);
+    while at < end {
+        store(at, 0);
+        at += 4;
+    }
+    each_change(item, 0..rows, |column, row, change| {
+        let (at, shift) = (image + (row * stride + column / 2) * 4, column % 2 * 16);
+        let word = load(at);
+        let sum = (word >> shift).wrapping_add(change as u32) & 0xFFFF;
+        store(at, word & !(0xFFFF << shift) | sum << shift);
+    });
+    let mut at = image;
+    while at < end {
+        let row_end = at + stride * 4;
+        let mut sum = 0;
+        while at < row_end {
+            let word = load(at);
+            let half = |sum: i32| sum.unsigned_abs().min(ONE as u32);
+            sum += word as i16 as i32;
+            let left = half(sum);
+            sum += (word >> 16) as i16 as i32;
+            store(at, left | half(sum) << 16);
+            at += 4;
+        }
+    }
+}
+
+/// Calls `put` with a column, a row and a change, for every change that a glyph's outline makes in some of its item's rows. What lies left
+/// of the item's columns counts in the first one.
+#[inline(always)]
+fn each_change(item: &Item, rows: Range<u32>, mut put: impl FnMut(u32, u32, i32)) {
+    let (scale, columns) = (item.size, item.columns.end - item.columns.start);
+    let (left, top) = (item.edges[0] - item.columns.start as f32, item.edges[1] - item.rows.start as f32);
+    let mut at = LINES + item.more * 16;
+    let end = at + item.colour_2 * 16;
+    while at < end {
+        let [x0, y0, x1, y1] = load_all(at).map(|word| f32::from_bits(word) * scale);
+        let (x0, y0, x1, y1) = (left + x0, top - y0, left + x1, top - y1);
+        let slope = (x1 - x0) / (y1 - y0);
+        let mut row = floor(most(least(y0, y1), rows.start as f32)) as u32;
+        let last = ceil(least(most(y0, y1), rows.end as f32));
+        while (row as i32) < last {
+            // The part of the line in this row of pixels.
+            let (above, below) = (y0 - row as f32, y1 - row as f32);
+            let (from, to) = (above.clamp(0.0, 1.0), below.clamp(0.0, 1.0));
+            let (xa, xb) = (x0 + (from - above) * slope, x0 + (to - above) * slope);
+            if parts(from) != parts(to) {
+                cross([xa, from], [xb, to], columns, |column, change| put(column, row, change));
+            }
+            row += 1;
+        }
+        at += 16;
+    }
+}
+
+/// A part of a pixel's height as a whole number.
+#[inline(always)]
+fn parts(height: f32) -> i32 {
+    (height * ONE + 0.5) as i32
+}
+
+/// The changes of a line within one row of pixels.
+#[inline(always)]
+fn cross([xa, ya]: [f32; 2], [xb, yb]: [f32; 2], columns: u32, mut put: impl FnMut(u32, i32)) {
+    // From left to right, whatever its direction.
+    let (sign, from, to) = if xa <= xb { (1, [xa, ya], [xb, yb]) } else { (-1, [xb, yb], [xa, ya]) };
+    let rise = (to[1] - from[1]) / (to[0] - from[0]);
+    let (mut x, mut height) = (from[0], parts(from[1]));
+    // All that lies to the left is one step.
+    let mut column = if x < 0.0 { -1 } else { floor(least(x, columns as f32)) };
+    while column < columns as i32 {
+        let right = (column + 1) as f32;
+        let ends = right >= to[0];
+        let next = if ends { to[0] } else { right };
+        let reached = parts(if ends { to[1] } else { (from[1] + (next - from[0]) * rise).clamp(0.0, 1.0) });
+        let change = (reached - height) * sign;
+        let middle = if column < 0 { 0.0 } else { (x + next) / 2.0 - column as f32 };
+        let after = floor(change as f32 * middle + 0.5);
+        put(column.max(0) as u32, change - after);
+        if column + 1 < columns as i32 {
+            put((column + 1) as u32, after);
+        }
+        if ends {
+            return;
+        }
+        (x, height, column) = (next, reached, column + 1);
+    }
+}
