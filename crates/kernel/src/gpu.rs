@@ -45,11 +45,21 @@ mod device {
         // SAFETY: as above.
         unsafe { core::ptr::read(at as *const u32) }
     }
-    /// Loads words that follow each other. Their address is checked once for all of them.
+    /// Loads words that follow each other, two at a time, from an address that is a multiple of 8. The address is checked once for all.
     #[inline(always)]
     pub fn load_all<const N: usize>(at: u32) -> [u32; N] {
-        // SAFETY: as above.
-        unsafe { core::ptr::read(at as *const [u32; N]) }
+        let mut words = [0; N];
+        let mut i = 0;
+        while i < N {
+            // SAFETY: as above.
+            let pair = unsafe { core::ptr::read((at as *const u64).add(i / 2)) };
+            words[i] = pair as u32;
+            if i + 1 < N {
+                words[i + 1] = (pair >> 32) as u32;
+            }
+            i += 2;
+        }
+        words
     }
     #[inline(always)]
     pub fn store(at: u32, value: u32) {

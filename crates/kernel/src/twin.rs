@@ -263,6 +263,7 @@ pub fn load(at: u32) -> u32 {
 }
 #[inline(always)]
 pub fn load_all<const N: usize>(at: u32) -> [u32; N] {
+    assert!(at.is_multiple_of(8), "{at:#x} is not aligned");
     std::array::from_fn(|i| load(at + 4 * i as u32))
 }
 #[inline(always)]

@@ -5,7 +5,7 @@
 
 use crate::dispatch::{pointer, tell, tell_with};
 use crate::event::{KEYED, PIXELS_RUN, POINTED, WHEELED, kinds};
-use crate::item::{Brush, Edges, Item, brightness};
+use crate::item::{Brush, COLOUR, Edges, Shape, brightness};
 use crate::math::{ceil, floor, round};
 use crate::memory::*;
 use crate::{paint, theme, tree};
@@ -230,7 +230,8 @@ pub fn paint(widget: u32, brush: &mut Brush) {
 /// The brightness of each channel of an item at a pixel of the frame: the mean of the pixels of the canvas that this one shows.
 #[inline(never)]
 pub fn light(item: u32, x: u32, y: u32) -> [f32; 3] {
-    let Item { edges, more: first, colour: size, .. } = Item::load(item);
+    let Shape { edges, more: first, .. } = Shape::load(item);
+    let size = load(item + COLOUR);
     let (x, y) = (x as f32 + 0.5, y as f32 + 0.5);
     let span = |at: f32, from: f32, to: f32, count: u32| {
         let per_pixel = count as f32 / (to - from);

@@ -1,17 +1,21 @@
-//! Glyphs: how much of each pixel an outline covers. Before tiles are drawn, every glyph that shows in one of them gets an image, made by one
-//! lane. Each line of the outline leaves in the pixels that it crosses how much it changes the coverage of these and all to their right;
+//! Glyphs: how much of each pixel an outline covers. Before tiles are drawn, every glyph that shows in one of them gets an image. Each line of the outline leaves in the pixels that it crosses how much it changes the coverage of these and all to their right;
 //! then sums along the rows are the coverage. All of these are whole numbers of [`ONE`]: no order and no device gives another sum.
 
-use crate::item::{self, GLYPH, Item};
+use crate::item::{self, COLOUR_2, GLYPH, KIND, Shape};
 use crate::math::{ceil, floor, least, most};
 use crate::memory::*;
 use crate::raster::each_to_draw;
+use crate::shapes::{ROWS, rows};
 use core::ops::Range;
 use gpu_run_kernel::gpu::{WARP, lane, load, load_all, store};
 use gpu_run_kernel::team::Team;
 
 /// A pixel that is covered.
 pub const ONE: f32 = 4096.0;
+
+/// Rows of an image that one lane makes at a time, and how many lanes make one image.
+const BAND: u32 = 4;
+const BANDS_AT_ONCE: u32 = 4;
 
 /// In place of an image's address: there shall be one.
 const WANTED: u32 = 1;
@@ -22,7 +26,7 @@ pub fn images(team: &Team) {
         let mut place = items.from + lane();
         while place < items.to {
             let item = items.address(place);
-            if tile.is_touched_by(item) && load(item) == GLYPH {
+            if tile.is_touched_by(item) && load(item + KIND) == GLYPH {
                 store(image(item), WANTED);
             }
             place += WARP;
@@ -40,10 +44,11 @@ pub fn images(team: &Team) {
             store(image(item), if fits { COVERAGE + before * 4 } else { 0 });
         }
     });
-    team.for_each(items, |i| {
-        let item = ITEMS + i * ITEM_BYTES;
+    // Several lanes make an image, each in bands of its own.
+    team.for_each(items * BANDS_AT_ONCE, |i| {
+        let item = ITEMS + i / BANDS_AT_ONCE * ITEM_BYTES;
         if load(image(item)) != 0 {
-            make(&Item::load(item), load(image(item)));
+            make(item, i % BANDS_AT_ONCE);
         }
     });
 }
@@ -75,29 +80,54 @@ fn words_of(item: u32) -> u32 {
     stride(&columns) * (rows.end - rows.start)
 }
 
-/// The coverage of a pixel, given in an item's columns and rows, if the item has no image.
+/// The coverage of some pixels of a column that a glyph's item touches; rows that it does not touch may have any.
+#[inline(always)]
+pub fn coverage(item: u32, x: u32, top: u32) -> [f32; ROWS as usize] {
+    let (columns, own) = item::touched(item);
+    let (image, column, stride) = (load(image(item)), x - columns.start, stride(&columns));
+    let below = |row: u32| (top + row).clamp(own.start, own.end - 1) - own.start;
+    if image == 0 {
+        return rows!(|row| without_image(item, column, below(row)) / ONE);
+    }
+    let at = image + column / 2 * 4;
+    rows!(|row| (load(at + below(row) * stride * 4) >> (column % 2 * 16) & 0xFFFF) as f32 / ONE)
+}
+
+/// What the image of an item would have in a pixel.
 #[inline(never)]
-pub fn coverage(item: u32, column: u32, row: u32) -> f32 {
+pub fn without_image(item: u32, column: u32, row: u32) -> f32 {
     let mut sum = 0;
-    each_change(&Item::load(item), row..row + 1, |at, _, change| sum += if at <= column { change } else { 0 });
+    each_change(item, row..row + 1, |at, _, change| sum += if at <= column { change } else { 0 });
     least(sum.abs() as f32, ONE)
 }
 
+/// Makes every [`BANDS_AT_ONCE`]th band of an item's image.
 #[inline(never)]
-fn make(item: &Item, image: u32) {
-    let (stride, rows) = (stride(&item.columns), item.rows.end - item.rows.start);
-    let (mut at, end) = (image, image + stride * rows * 4);
+fn make(item: u32, first: u32) {
+    let (columns, rows) = item::touched(item);
+    let (image, stride, rows) = (load(image(item)), stride(&columns), rows.end - rows.start);
+    let mut from = first * BAND;
+    while from < rows {
+        let to = (from + BAND).min(rows);
+        make_rows(item, image, stride, from..to);
+        from += BANDS_AT_ONCE * BAND;
+    }
+}
+
+fn make_rows(item: u32, image: u32, stride: u32, rows: Range<u32>) {
+    let (begin, end) = (image + rows.start * stride * 4, image + rows.end * stride * 4);
+    let mut at = begin;
     while at < end {
         store(at, 0);
         at += 4;
     }
-    each_change(item, 0..rows, |column, row, change| {
+    each_change(item, rows, |column, row, change| {
         let (at, shift) = (image + (row * stride + column / 2) * 4, column % 2 * 16);
         let word = load(at);
         let sum = (word >> shift).wrapping_add(change as u32) & 0xFFFF;
         store(at, word & !(0xFFFF << shift) | sum << shift);
     });
-    let mut at = image;
+    let mut at = begin;
     while at < end {
         let row_end = at + stride * 4;
         let mut sum = 0;
@@ -116,14 +146,20 @@ fn make(item: &Item, image: u32) {
 /// Calls `put` with a column, a row and a change, for every change that a glyph's outline makes in some of its item's rows. What lies left
 /// of the item's columns counts in the first one.
 #[inline(always)]
-fn each_change(item: &Item, rows: Range<u32>, mut put: impl FnMut(u32, u32, i32)) {
-    let (scale, columns) = (item.size, item.columns.end - item.columns.start);
-    let (left, top) = (item.edges[0] - item.columns.start as f32, item.edges[1] - item.rows.start as f32);
-    let mut at = LINES + item.more * 16;
-    let end = at + item.colour_2 * 16;
+fn each_change(item: u32, rows: Range<u32>, mut put: impl FnMut(u32, u32, i32)) {
+    let Shape { edges, size: scale, more: first, .. } = Shape::load(item);
+    let (across, down) = item::touched(item);
+    let columns = across.end - across.start;
+    let (left, top) = (edges[0] - across.start as f32, edges[1] - down.start as f32);
+    let mut at = LINES + first * 16;
+    let end = at + load(item + COLOUR_2) * 16;
     while at < end {
         let [x0, y0, x1, y1] = load_all(at).map(|word| f32::from_bits(word) * scale);
         let (x0, y0, x1, y1) = (left + x0, top - y0, left + x1, top - y1);
+        at += 16;
+        if most(y0, y1) <= rows.start as f32 || least(y0, y1) >= rows.end as f32 {
+            continue;
+        }
         let slope = (x1 - x0) / (y1 - y0);
         let mut row = floor(most(least(y0, y1), rows.start as f32)) as u32;
         let last = ceil(least(most(y0, y1), rows.end as f32));
@@ -137,7 +173,6 @@ fn each_change(item: &Item, rows: Range<u32>, mut put: impl FnMut(u32, u32, i32)
             }
             row += 1;
         }
-        at += 16;
     }
 }
 

@@ -24,10 +24,10 @@ pub const GLYPH: u32 = 5;
 pub const PIXELS_OF: u32 = 6;
 
 // Offsets of an item's words.
-pub const KIND: u32 = 0;
 /// The pixels that it can touch: left and top, right and bottom, 16 bits each.
-pub const FROM: u32 = 4;
-pub const TO: u32 = 8;
+pub const FROM: u32 = 0;
+pub const TO: u32 = 4;
+pub const KIND: u32 = 8;
 pub const SHAPE: u32 = 12;
 pub const SIZE: u32 = 28;
 pub const MORE: u32 = 32;
@@ -39,36 +39,36 @@ pub const HASH: u32 = 44;
 /// much of it a row of pixels is.
 pub const LIGHT: u32 = 48;
 
-/// An item's words.
-pub struct Item {
+/// What an item's coverage follows from.
+pub struct Shape {
     pub kind: u32,
-    /// The pixels that it can touch.
-    pub columns: Range<u32>,
-    pub rows: Range<u32>,
     pub edges: Edges,
     pub size: f32,
     pub more: u32,
-    pub colour: u32,
-    pub colour_2: u32,
-    pub hash: u32,
-    pub light: [f32; 3],
-    pub opacity: f32,
 }
 
-impl Item {
+impl Shape {
     #[inline(always)]
     pub fn load(at: u32) -> Self {
-        let [kind, _, _, a, b, c, d, size, more, colour, colour_2, hash, red, green, blue, opacity] = load_all(at);
-        let (edges, size) = ([a, b, c, d].map(f32::from_bits), f32::from_bits(size));
-        let (light, opacity) = ([red, green, blue].map(f32::from_bits), f32::from_bits(opacity));
-        let (columns, rows) = touched(at);
-        Self { kind, columns, rows, edges, size, more, colour, colour_2, hash, light, opacity }
+        let [_, _, kind, a, b, c, d, size, more, _] = load_all(at);
+        Self { kind, edges: [a, b, c, d].map(f32::from_bits), size: f32::from_bits(size), more }
     }
+}
 
-    /// Whether it has one colour: a glyph's second colour is none.
-    #[inline(always)]
-    pub fn is_even(&self) -> bool {
-        self.kind != PIXELS_OF && (self.kind != RECTANGLE || self.colour == self.colour_2)
+/// The brightness of an item's channels, and its opacity; see [`LIGHT`].
+#[inline(always)]
+pub fn light(item: u32) -> ([f32; 3], f32) {
+    let [red, green, blue, opacity] = load_all(item + LIGHT).map(f32::from_bits);
+    ([red, green, blue], opacity)
+}
+
+/// Whether an item has one colour.
+#[inline(always)]
+pub fn is_even(item: u32) -> bool {
+    match load(item + KIND) {
+        PIXELS_OF => false,
+        RECTANGLE => load(item + COLOUR) == load(item + COLOUR_2),
+        _ => true,
     }
 }
 
@@ -150,7 +150,7 @@ impl Brush {
         if self.at == 0 {
             return;
         }
-        let head = [kind, left as u32 | (top as u32) << 16, right as u32 | (bottom as u32) << 16];
+        let head = [left as u32 | (top as u32) << 16, right as u32 | (bottom as u32) << 16, kind];
         let mut sum = 0x5EED;
         let mut word = 0;
         while word < 11 {

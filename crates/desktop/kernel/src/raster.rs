@@ -5,7 +5,7 @@
 use crate::draw::draw;
 use crate::geometry::blocks;
 use crate::glyphs;
-use crate::item::{self, BORDER, Item, PIXELS_OF, RECTANGLE};
+use crate::item::{self, BORDER, COLOUR, COLOUR_2, HASH, PIXELS_OF, RECTANGLE, Shape};
 use crate::memory::*;
 use crate::shapes;
 use gpu_run_kernel::gpu::{WARP, add, ballot, lane, load, load_all, shuffle, store};
@@ -189,30 +189,31 @@ impl Lying {
 /// Returns how an item that touches a tile lies in it. What coverage makes of every pixel must follow: exactly 0 if it is nowhere, exactly
 /// 1 if it is even or hides what is below.
 #[inline(always)]
-pub fn lies(item: &Item, tile: &Tile) -> Lying {
+pub fn lies(item: u32, tile: &Tile) -> Lying {
     let somewhere = Lying { how: Lies::Somewhere, hides: false };
-    if item.kind != RECTANGLE && item.kind != PIXELS_OF && item.kind != BORDER {
+    let Shape { kind, edges, size, more } = Shape::load(item);
+    if kind != RECTANGLE && kind != PIXELS_OF && kind != BORDER {
         return somewhere;
     }
     let (left, top) = (tile.left, tile.top);
     let (right, bottom) = ((left + TILE_WIDTH).min(tile.width), (top + TILE_HEIGHT).min(tile.height));
-    let inset = if item.kind == BORDER { f32::from_bits(item.more) } else { 0.0 };
-    let (edges, radius) = shapes::inside(item.edges, item.size, inset);
+    let inset = if kind == BORDER { f32::from_bits(more) } else { 0.0 };
+    let (edges, radius) = shapes::inside(edges, size, inset);
     if !shapes::holds(edges, radius, [left, top, right, bottom].map(|edge| edge as f32)) {
         return somewhere;
     }
-    if item.kind == BORDER {
+    if kind == BORDER {
         return Lying { how: Lies::Nowhere, hides: false };
     }
-    let (columns, rows) = (&item.columns, &item.rows);
+    let (columns, rows) = item::touched(item);
     if columns.start > left || rows.start > top || columns.end < right || rows.end < bottom {
         return somewhere;
     }
-    if item.kind == PIXELS_OF {
+    if kind == PIXELS_OF {
         return Lying { how: Lies::Somewhere, hides: true };
     }
-    let how = if item.is_even() { Lies::Evenly } else { Lies::Somewhere };
-    Lying { how, hides: (item.colour & item.colour_2) >> 24 == 255 }
+    let how = if item::is_even(item) { Lies::Evenly } else { Lies::Somewhere };
+    Lying { how, hides: (load(item + COLOUR) & load(item + COLOUR_2)) >> 24 == 255 }
 }
 
 /// A hash of what the tile shows, as two words, and the place of the first item that shows, with [`HIDES`].
@@ -221,15 +222,14 @@ fn shown(items: Items, tile: &Tile, seed: u32) -> ((u32, u32), u32) {
     let (mut first, mut second, mut from) = (seed, !seed, items.from);
     let mut place = items.from;
     while place < items.to {
-        let at = items.address(place);
-        if tile.is_touched_by(at) {
-            let item = Item::load(at);
-            let lying = lies(&item, tile);
+        let item = items.address(place);
+        if tile.is_touched_by(item) {
+            let lying = lies(item, tile);
             if lying.hides {
                 (first, second, from) = (seed, !seed, place | HIDES);
             }
             if lying.shows() {
-                let word = if lying.how == Lies::Evenly { item.colour } else { item.hash };
+                let word = load(item + if lying.how == Lies::Evenly { COLOUR } else { HASH });
                 first = item::hash(first, word);
                 second = item::hash(second.rotate_left(7), !word);
             }

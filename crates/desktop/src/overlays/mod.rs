@@ -269,10 +269,10 @@ impl Drawing<'_> {
         let columns = width.div_ceil(BLOCK);
         let count = columns * height.div_ceil(BLOCK);
         let items = self.desktop.words(map::ITEMS, self.desktop.word(map::S_ITEMS)? * ITEM_BYTES / 4)?;
-        // The second and third word of an item: the pixels that it can touch.
+        // The first two words of an item: the pixels that it can touch.
         let touched: Vec<Edges> = items
             .chunks((ITEM_BYTES / 4) as usize)
-            .map(|item| [item[1] & 0xFFFF, item[1] >> 16, item[2] & 0xFFFF, item[2] >> 16].map(|at| at as i32))
+            .map(|item| [item[0] & 0xFFFF, item[0] >> 16, item[1] & 0xFFFF, item[1] >> 16].map(|at| at as i32))
             .collect();
         let blocks = self.desktop.words(map::BLOCKS, count * 2)?;
         let is_listed = self.desktop.word(map::S_BY_BLOCK)? <= map::MAX_BY_BLOCK;
