@@ -36,7 +36,8 @@ fn number(name: &str) -> Option<u64> {
 struct Soak {
     compiler: Compiler,
     device: Arc<dyn Device>,
-    desktop: Desktop,
+    /// Taken only while another takes its place: a GPU loads no code while a kernel runs.
+    desktop: Option<Desktop>,
     random: Rng,
     began: Instant,
     told: Instant,
@@ -45,16 +46,20 @@ struct Soak {
 }
 
 impl Soak {
-    fn boot(&self, start: Start) -> Desktop {
-        boot(&self.compiler, &self.device, start)
+    fn desktop(&mut self) -> &mut Desktop {
+        self.desktop.as_mut().unwrap()
+    }
+
+    fn word(&mut self, at: u32) -> u32 {
+        self.desktop().word(at).unwrap()
     }
 
     fn frame(&mut self, events: &[Event]) {
         let began = Instant::now();
-        self.desktop.frame(events).unwrap();
+        self.desktop().frame(events).unwrap();
         self.longest = self.longest.max(began.elapsed());
         self.events += events.len() as u64;
-        self.desktop.told();
+        self.desktop().told();
         if self.told.elapsed() > TOLD {
             self.told = Instant::now();
             self.tell();
@@ -62,14 +67,14 @@ impl Soak {
     }
 
     fn tell(&mut self) {
-        let word = |at: u32| self.desktop.word(at).unwrap();
+        let (frames, widgets, texts) = (self.desktop().frames(), self.word(map::D_COUNT), self.word(map::D_TEXT_COUNT));
         println!(
             "{:6} s  {:9} frames  {:10} events  {:3} widgets  {:4} units of text  longest frame {:5.1} ms  {:4} MiB",
             self.began.elapsed().as_secs(),
-            self.desktop.frames(),
+            frames,
             self.events,
-            word(map::D_COUNT),
-            word(map::D_TEXT_COUNT),
+            widgets,
+            texts,
             self.longest.as_secs_f64() * 1e3,
             resident() >> 20,
         );
@@ -95,7 +100,7 @@ impl Soak {
         let lift = Event { kind: e::TOUCH, flags: e::touch::CANCELLED, ..Event::default() };
         self.frame(&[events::pointer(e::RELEASE, 0.0, 0.0), lift]);
         for word in [map::D_COUNT, map::D_TEXT_COUNT, map::D_PIXEL_COUNT, map::D_PLOTS, map::D_PLOTS_2] {
-            assert_eq!(self.desktop.word(word).unwrap(), 0, "something is left at {word}");
+            assert_eq!(self.word(word), 0, "something is left at {word}");
         }
         self.comes_to_rest();
     }
@@ -103,21 +108,24 @@ impl Soak {
     fn comes_to_rest(&mut self) {
         for _ in 0..REST {
             self.frame(&[]);
-            if self.desktop.word(map::D_MOVING).unwrap() == 0 {
+            if self.word(map::D_MOVING) == 0 {
                 return;
             }
         }
-        panic!("something moves for ever after {} frames", self.desktop.frames());
+        panic!("something moves for ever after {} frames", self.desktop().frames());
     }
 
+    /// The desktop goes on as one that was resumed from it.
     fn resumed_is_the_same(&mut self) {
         self.comes_to_rest();
-        let mut resumed = self.boot(Start::Checkpoint(self.desktop.checkpoint().unwrap()));
-        resumed.frame(&[]).unwrap();
-        let (now, anew) = (self.desktop.picture().unwrap(), resumed.picture().unwrap());
+        let desktop = self.desktop.take().unwrap();
+        let (checkpoint, now, frames) = (desktop.checkpoint().unwrap(), desktop.picture().unwrap(), desktop.frames());
+        desktop.shutdown().unwrap();
+        self.desktop = Some(boot(&self.compiler, &self.device, Start::Checkpoint(checkpoint)));
+        self.frame(&[]);
+        let anew = self.desktop().picture().unwrap();
         let differs = now.pixels.iter().zip(&anew.pixels).position(|(a, b)| a != b);
-        assert_eq!(differs, None, "a pixel differs after {} frames", self.desktop.frames());
-        resumed.shutdown().unwrap();
+        assert_eq!(differs, None, "a pixel differs after {frames} frames");
     }
 }
 
@@ -143,7 +151,7 @@ fn random_events_leave_nothing_stuck_and_nothing_behind() {
     let cache = Cache::open(CacheOptions { durable: false, ..CacheOptions::new(folder.path().to_owned()) });
     let compiler = Compiler::new(cache);
     let device = gpu_run_device::open(&std::env::var("GPU_RUN_TEST_DEVICE").unwrap_or("cpu".to_owned())).unwrap();
-    let desktop = boot(&compiler, &device, Start::Empty);
+    let desktop = Some(boot(&compiler, &device, Start::Empty));
     let (began, random) = (Instant::now(), Rng::with_seed(seed));
     let mut soak = Soak { compiler, device, desktop, random, began, told: began, events: 0, longest: Duration::ZERO };
     let until = began + Duration::from_secs(seconds);
@@ -154,5 +162,5 @@ fn random_events_leave_nothing_stuck_and_nothing_behind() {
         assert!(resident() < first + GROWTH, "{} MiB have become {}", first >> 20, resident() >> 20);
     }
     soak.tell();
-    soak.desktop.shutdown().unwrap();
+    soak.desktop.take().unwrap().shutdown().unwrap();
 }

@@ -153,13 +153,19 @@ fn each_change(item: u32, rows: Range<u32>, mut put: impl FnMut(u32, u32, i32)) 
     let (left, top) = (edges[0] - across.start as f32, edges[1] - down.start as f32);
     let mut at = LINES + first * 16;
     let end = at + load(item + COLOUR_2) * 16;
-    while at < end {
-        let [x0, y0, x1, y1] = load_all(at).map(|word| f32::from_bits(word) * scale);
-        let (x0, y0, x1, y1) = (left + x0, top - y0, left + x1, top - y1);
-        at += 16;
-        if most(y0, y1) <= rows.start as f32 || least(y0, y1) >= rows.end as f32 {
-            continue;
-        }
+    loop {
+        // First every lane finds its next line in these rows: then all of them work.
+        let ([x0, y0], [x1, y1]) = loop {
+            if at == end {
+                return;
+            }
+            let [x0, y0, x1, y1] = load_all(at).map(|word| f32::from_bits(word) * scale);
+            let (y0, y1) = (top - y0, top - y1);
+            at += 16;
+            if most(y0, y1) > rows.start as f32 && least(y0, y1) < rows.end as f32 && y0 != y1 {
+                break ([left + x0, y0], [left + x1, y1]);
+            }
+        };
         let slope = (x1 - x0) / (y1 - y0);
         let mut row = floor(most(least(y0, y1), rows.start as f32)) as u32;
         let last = ceil(least(most(y0, y1), rows.end as f32));
