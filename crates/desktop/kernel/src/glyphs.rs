@@ -13,9 +13,9 @@ use gpu_run_kernel::team::Team;
 /// A pixel that is covered.
 pub const ONE: f32 = 4096.0;
 
-/// Rows of an image that one lane makes at a time, and how many lanes make one image.
+/// Rows of an image in a band, and how many lanes make an image at most.
 const BAND: u32 = 4;
-const BANDS_AT_ONCE: u32 = 4;
+const MOST_LANES: u32 = 4;
 
 /// In place of an image's address: there shall be one.
 const WANTED: u32 = 1;
@@ -44,11 +44,12 @@ pub fn images(team: &Team) {
             store(image(item), if fits { COVERAGE + before * 4 } else { 0 });
         }
     });
-    // Several lanes make an image, each in bands of its own.
-    team.for_each(items * BANDS_AT_ONCE, |i| {
-        let item = ITEMS + i / BANDS_AT_ONCE * ITEM_BYTES;
+    // Where there are threads enough, several lanes make an image, each in bands of its own; together they look at more lines.
+    let lanes = if items < team.size { MOST_LANES } else { 1 };
+    team.for_each(items * lanes, |i| {
+        let item = ITEMS + i / lanes * ITEM_BYTES;
         if load(image(item)) != 0 {
-            make(item, i % BANDS_AT_ONCE);
+            make(item, i % lanes, lanes);
         }
     });
 }
@@ -101,19 +102,22 @@ pub fn without_image(item: u32, column: u32, row: u32) -> f32 {
     least(sum.abs() as f32, ONE)
 }
 
-/// Makes every [`BANDS_AT_ONCE`]th band of an item's image.
+/// Makes one of `lanes` shares of an item's image.
 #[inline(never)]
-fn make(item: u32, first: u32) {
+fn make(item: u32, share: u32, lanes: u32) {
     let (columns, rows) = item::touched(item);
     let (image, stride, rows) = (load(image(item)), stride(&columns), rows.end - rows.start);
-    let mut from = first * BAND;
+    if lanes == 1 {
+        return make_rows(item, image, stride, 0..rows);
+    }
+    let mut from = share * BAND;
     while from < rows {
-        let to = (from + BAND).min(rows);
-        make_rows(item, image, stride, from..to);
-        from += BANDS_AT_ONCE * BAND;
+        make_rows(item, image, stride, from..(from + BAND).min(rows));
+        from += lanes * BAND;
     }
 }
 
+#[inline(never)]
 fn make_rows(item: u32, image: u32, stride: u32, rows: Range<u32>) {
     let (begin, end) = (image + rows.start * stride * 4, image + rows.end * stride * 4);
     let mut at = begin;
