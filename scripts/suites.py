@@ -32,6 +32,8 @@ ROOT = Path(__file__).resolve().parent.parent
 ME = Path(sys.argv[0]).name
 # A test that takes longer hangs. The slowest takes some ten seconds on cpu, on two busy cores.
 SECONDS_PER_TEST = 180
+# Before a program prints anything, gpu-run compiles it: for a GPU, the tests of core take minutes.
+SECONDS_TO_COMPILE = 900
 # A native build that takes longer hangs.
 NATIVE_SECONDS = 900
 EXPECTS_PANIC = "expects a panic: Rust's test harness does not run it on WebAssembly"
@@ -115,7 +117,7 @@ def watched(command):
         output, hangs = b"", True
         with selectors.DefaultSelector() as selector:
             selector.register(process.stdout, selectors.EVENT_READ)
-            while hangs and selector.select(SECONDS_PER_TEST):
+            while hangs and selector.select(SECONDS_PER_TEST if output else SECONDS_TO_COMPILE):
                 data = os.read(process.stdout.fileno(), 1 << 16)
                 hangs = bool(data)
                 output += data
