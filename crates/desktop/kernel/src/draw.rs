@@ -25,9 +25,8 @@ pub fn draw(items: Items, hides: bool, tile: &Tile) {
     let mut y = tile.top;
     let ground = items.address(items.from);
     let is_even = hides && item::is_even(ground);
-    let items = Items { from: items.from + is_even as u32, ..items };
     let ground = if is_even { item::light(ground).0 } else { [0.0; 3] };
-    let shown = showing(items, items.from, tile);
+    let shown = items.shown & !(is_even as u32);
     let mut at = PIXELS + (y * tile.width + x) * 4;
     if is_even && shown == 0 && items.from + WARP >= items.to {
         let word = packed(ground);
@@ -66,9 +65,6 @@ pub fn draw(items: Items, hides: bool, tile: &Tile) {
 /// Which of 32 items from a place on show in a tile, as bits.
 #[inline(always)]
 fn showing(items: Items, base: u32, tile: &Tile) -> u32 {
-    if base >= items.to {
-        return 0;
-    }
     let place = base + lane();
     let mut shows = false;
     if place < items.to {

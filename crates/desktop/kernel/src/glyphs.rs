@@ -24,12 +24,14 @@ const WANTED: u32 = 1;
 pub fn images(team: &Team) {
     each_to_draw(team, |items, _, tile| {
         let mut place = items.from + lane();
+        let mut shows = items.shown >> lane() & 1 != 0;
         while place < items.to {
             let item = items.address(place);
-            if tile.is_touched_by(item) && load(item + KIND) == GLYPH {
+            if shows && load(item + KIND) == GLYPH {
                 store(image(item), WANTED);
             }
             place += WARP;
+            shows = place < items.to && tile.is_touched_by(items.address(place));
         }
     });
     let items = load(S_ITEMS);

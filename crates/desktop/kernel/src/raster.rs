@@ -22,7 +22,9 @@ pub struct Items {
     pub from: u32,
     pub to: u32,
     /// Whether `from` and `to` are places in the list by block, or items themselves.
-    pub listed: bool,
+    listed: bool,
+    /// Of the first [`WARP`], those that show in a tile to draw, as bits.
+    pub shown: u32,
 }
 
 impl Items {
@@ -73,9 +75,9 @@ pub fn each_to_draw(team: &Team, mut body: impl FnMut(Items, bool, &Tile)) {
     let mut done = 0;
     while done < listed {
         if i < listed {
-            let [tile, first] = load_all(TO_DRAW + i * 8);
+            let [tile, first, shown] = load_all(TO_DRAW + i * TO_DRAW_BYTES);
             let (left, top) = (tile % columns * TILE_WIDTH, tile / columns * TILE_HEIGHT);
-            let items = Items { from: first & !HIDES, ..items_of(left, top) };
+            let items = Items { from: first & !HIDES, shown, ..items_of(left, top) };
             body(items, first & HIDES != 0, &Tile { left, top, width, height });
         }
         i += warps;
@@ -107,11 +109,11 @@ fn look(team: &Team) {
             let column = left / TILE_WIDTH + place % (BLOCK / TILE_WIDTH);
             let row = top / TILE_HEIGHT + place / (BLOCK / TILE_WIDTH);
             let (exists, tile) = (column < columns && row < rows, row * columns + column);
-            let mut changed = (false, 0);
+            let mut changed = (false, 0, 0);
             if exists && !is_same {
                 let tile = Tile { left: column * TILE_WIDTH, top: row * TILE_HEIGHT, width, height };
-                let (hash, first) = shown(items, &tile, seed);
-                changed = (note(row * columns + column, hash), first);
+                let (hash, first, shown) = shown(items, &tile, seed);
+                changed = (note(row * columns + column, hash), first, shown);
             }
             if exists {
                 store(DAMAGE + tile * 4, changed.0 as u32);
@@ -136,9 +138,9 @@ fn note(tile: u32, (first, second): (u32, u32)) -> bool {
     changed
 }
 
-/// Lists the lanes' tiles that changed, each with the place of the first item that it shows.
+/// Lists the lanes' tiles that changed, each with the place of the first item that it shows, and which of the first ones show.
 #[inline(always)]
-fn list(tile: u32, (changed, first): (bool, u32)) {
+fn list(tile: u32, (changed, first, shown): (bool, u32, u32)) {
     let mask = ballot(changed as u32);
     if mask == 0 {
         return;
@@ -146,8 +148,10 @@ fn list(tile: u32, (changed, first): (bool, u32)) {
     let before = if lane() == 0 { add(S_TO_DRAW, mask.count_ones()) } else { 0 };
     let at = shuffle(before, 0) + (mask & ((1 << lane()) - 1)).count_ones();
     if changed {
-        store(TO_DRAW + at * 8, tile);
-        store(TO_DRAW + at * 8 + 4, first);
+        let at = TO_DRAW + at * TO_DRAW_BYTES;
+        store(at, tile);
+        store(at + 4, first);
+        store(at + 8, shown);
     }
 }
 
@@ -155,9 +159,9 @@ fn items_of(left: u32, top: u32) -> Items {
     let (columns, _) = blocks();
     let block = top / BLOCK * columns + left / BLOCK;
     if load(S_BY_BLOCK) > MAX_BY_BLOCK {
-        Items { from: 0, to: load(S_ITEMS), listed: false }
+        Items { from: 0, to: load(S_ITEMS), listed: false, shown: 0 }
     } else {
-        Items { from: load(BLOCKS + block * 8), to: load(BLOCKS + block * 8 + 4), listed: true }
+        Items { from: load(BLOCKS + block * 8), to: load(BLOCKS + block * 8 + 4), listed: true, shown: 0 }
     }
 }
 
@@ -216,19 +220,22 @@ pub fn lies(item: u32, tile: &Tile) -> Lying {
     Lying { how, hides: (load(item + COLOUR) & load(item + COLOUR_2)) >> 24 == 255 }
 }
 
-/// A hash of what the tile shows, as two words, and the place of the first item that shows, with [`HIDES`].
+/// A hash of what the tile shows, as two words; the place of the first item that shows, with [`HIDES`]; and which of the [`WARP`] items
+/// from there on show, as bits.
 #[inline(always)]
-fn shown(items: Items, tile: &Tile, seed: u32) -> ((u32, u32), u32) {
-    let (mut first, mut second, mut from) = (seed, !seed, items.from);
+fn shown(items: Items, tile: &Tile, seed: u32) -> ((u32, u32), u32, u32) {
+    let (mut first, mut second, mut from, mut shown) = (seed, !seed, items.from, 0);
     let mut place = items.from;
     while place < items.to {
         let item = items.address(place);
         if tile.is_touched_by(item) {
             let lying = lies(item, tile);
             if lying.hides {
-                (first, second, from) = (seed, !seed, place | HIDES);
+                (first, second, from, shown) = (seed, !seed, place | HIDES, 0);
             }
             if lying.shows() {
+                let rank = place - (from & !HIDES);
+                shown |= if rank < WARP { 1 << rank } else { 0 };
                 let word = load(item + if lying.how == Lies::Evenly { COLOUR } else { HASH });
                 first = item::hash(first, word);
                 second = item::hash(second.rotate_left(7), !word);
@@ -237,5 +244,5 @@ fn shown(items: Items, tile: &Tile, seed: u32) -> ((u32, u32), u32) {
         place += 1;
     }
     // Never what fresh scratch has.
-    ((first | 1, second), from)
+    ((first | 1, second), from, shown)
 }

@@ -422,10 +422,11 @@ pub const TILE_HEIGHT: u32 = 8;
 pub const MAX_TILES: u32 = MAX_WIDTH / TILE_WIDTH * MAX_HEIGHT.div_ceil(TILE_HEIGHT);
 pub const TILES: u32 = BY_BLOCK + MAX_BY_BLOCK * 4;
 pub const DAMAGE: u32 = TILES + MAX_TILES * 8;
-/// The tiles to draw: each one's number, and the place of the first item that it shows.
-pub const TO_DRAW: u32 = DAMAGE + MAX_TILES * 4;
+/// The tiles to draw: each one's number, the place of the first item that it shows, and which of the items from there on show.
+pub const TO_DRAW: u32 = (DAMAGE + MAX_TILES * 4).next_multiple_of(16);
+pub const TO_DRAW_BYTES: u32 = 16;
 /// For each item the address of its image, or 0 (`glyphs`), and the images, two pixels in a word.
-pub const IMAGES: u32 = TO_DRAW + MAX_TILES * 8;
+pub const IMAGES: u32 = TO_DRAW + MAX_TILES * TO_DRAW_BYTES;
 pub const COVERAGE: u32 = IMAGES + MAX_ITEMS * 4;
 pub const MAX_COVERAGE: u32 = 1 << 22;
 /// The frame buffer, one word a pixel: red, green, blue, 255.
