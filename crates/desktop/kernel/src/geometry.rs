@@ -1,6 +1,6 @@
 //! Geometry: the display list, in the order of drawing, and for each block of the frame the list of items that touch it.
 
-use crate::item::{self, Brush, FROM, HASH, TO};
+use crate::item::{self, Brush, HASH, TO};
 use crate::memory::*;
 use crate::overlay;
 use crate::paint::{paint, parts};
@@ -109,10 +109,9 @@ fn bound(chunk: u32, items: u32) {
     let (mut left, mut top, mut right, mut bottom) = (u32::MAX, u32::MAX, 0, 0);
     let mut item = chunk * CHUNK;
     while item < (chunk * CHUNK + CHUNK).min(items) {
-        let at = ITEMS + item * ITEM_BYTES;
-        let (from, to) = (load(at + FROM), load(at + TO));
-        (left, top) = (left.min(from & 0xFFFF), top.min(from >> 16));
-        (right, bottom) = (right.max(to & 0xFFFF), bottom.max(to >> 16));
+        let (columns, rows) = item::touched(ITEMS + item * ITEM_BYTES);
+        (left, top) = (left.min(columns.start), top.min(rows.start));
+        (right, bottom) = (right.max(columns.end), bottom.max(rows.end));
         item += 1;
     }
     store(CHUNKS + chunk * 8, left | top << 16);
@@ -197,11 +196,11 @@ fn each_touching(block: u32, columns: u32, items: u32, mut body: impl FnMut(u32,
     let mut first = 0;
     while first < chunks {
         let chunk = first + lane();
-        let is_near = chunk < chunks && meets(CHUNKS + chunk * 8, left, top, right, bottom);
+        let is_near = chunk < chunks && item::meets(CHUNKS + chunk * 8, left, top, right, bottom);
         let mut near = ballot(is_near as u32);
         while near != 0 {
             let item = (first + near.trailing_zeros()) * CHUNK + lane();
-            let mask = ballot((item < items && touches(item, left, top, right, bottom)) as u32);
+            let mask = ballot((item < items && item::meets(ITEMS + item * ITEM_BYTES, left, top, right, bottom)) as u32);
             if mask != 0 {
                 body(item, mask);
             }
@@ -209,17 +208,4 @@ fn each_touching(block: u32, columns: u32, items: u32, mut body: impl FnMut(u32,
         }
         first += WARP;
     }
-}
-
-/// Whether an item touches a rectangle of pixels.
-#[inline(always)]
-pub fn touches(item: u32, left: u32, top: u32, right: u32, bottom: u32) -> bool {
-    meets(ITEMS + item * ITEM_BYTES + FROM, left, top, right, bottom)
-}
-
-/// Whether the two words at an address, as an item has them, are of a rectangle of pixels that meets another.
-#[inline(always)]
-fn meets(at: u32, left: u32, top: u32, right: u32, bottom: u32) -> bool {
-    let (from, to) = (load(at), load(at + TO - FROM));
-    (from & 0xFFFF) < right && (from >> 16) < bottom && (to & 0xFFFF) > left && (to >> 16) > top
 }

@@ -9,18 +9,18 @@ use core::ops::Range;
 use gpu_run_kernel::gpu::{load, load_all, store};
 
 // Kinds of items.
-/// A rounded rectangle: its edges in [`SHAPE`], the radius in [`SIZE`], colours at the top and at the bottom.
+/// A rounded rectangle: its edges in [`Shape::edges`], the radius in [`Shape::size`], colours at the top and at the bottom.
 pub const RECTANGLE: u32 = 1;
-/// The border inside a rounded rectangle: [`MORE`] is its width.
+/// The border inside a rounded rectangle: [`Shape::more`] is its width.
 pub const BORDER: u32 = 2;
-/// The shadow of a rounded rectangle: [`MORE`] is how far it fades, [`COLOUR_2`] is 1 through twice that.
+/// The shadow of a rounded rectangle: [`Shape::more`] is how far it fades, [`COLOUR_2`] is 1 through twice that.
 pub const SHADOW: u32 = 3;
-/// A line with round ends: from and to in [`SHAPE`], half its width in [`SIZE`].
+/// A line with round ends: from and to in [`Shape::edges`], half its width in [`Shape::size`].
 pub const LINE: u32 = 4;
-/// A glyph: its origin in [`SHAPE`], pixels for a unit in [`SIZE`], its first line in [`MORE`] and their number in [`COLOUR_2`].
+/// A glyph: its origin in [`Shape::edges`], pixels for a unit in [`Shape::size`], its first line in [`Shape::more`] and their number in
+/// [`COLOUR_2`].
 pub const GLYPH: u32 = 5;
-
-/// Pixels of a canvas: edges and radius as of a rectangle, the first pixel in [`MORE`], their size in [`COLOUR`].
+/// Pixels of a canvas: edges and radius as of a rectangle, the first pixel in [`Shape::more`], their size in [`COLOUR`].
 pub const PIXELS_OF: u32 = 6;
 
 // Offsets of an item's words.
@@ -28,9 +28,6 @@ pub const PIXELS_OF: u32 = 6;
 pub const FROM: u32 = 0;
 pub const TO: u32 = 4;
 pub const KIND: u32 = 8;
-pub const SHAPE: u32 = 12;
-pub const SIZE: u32 = 28;
-pub const MORE: u32 = 32;
 pub const COLOUR: u32 = 36;
 pub const COLOUR_2: u32 = 40;
 /// A hash of all of these.
@@ -97,6 +94,13 @@ pub fn solid(colour: u32) -> [f32; 3] {
 pub fn touched(item: u32) -> (Range<u32>, Range<u32>) {
     let [from, to] = load_all(item + FROM);
     (from & 0xFFFF..to & 0xFFFF, from >> 16..to >> 16)
+}
+
+/// Whether these, or those of a chunk of items, meet a rectangle of pixels.
+#[inline(always)]
+pub fn meets(item: u32, left: u32, top: u32, right: u32, bottom: u32) -> bool {
+    let (columns, rows) = touched(item);
+    columns.start < right && rows.start < bottom && columns.end > left && rows.end > top
 }
 
 #[inline(always)]

@@ -46,9 +46,7 @@ pub struct Tile {
 impl Tile {
     #[inline(always)]
     pub fn is_touched_by(&self, item: u32) -> bool {
-        let (columns, rows) = item::touched(item);
-        let (right, bottom) = (self.left + TILE_WIDTH, self.top + TILE_HEIGHT);
-        columns.start < right && rows.start < bottom && columns.end > self.left && rows.end > self.top
+        item::meets(item, self.left, self.top, self.left + TILE_WIDTH, self.top + TILE_HEIGHT)
     }
 }
 
