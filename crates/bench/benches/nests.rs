@@ -11,13 +11,7 @@ use std::time::Instant;
 const MAX_LOCALS: usize = 20_000;
 
 fn main() {
-    let options = CompileOptions {
-        build: Build::Exact(Layout::Linear),
-        sm: 75,
-        entry: Entry::Exports,
-        registers: None,
-        backtrace: false,
-    };
+    let options = CompileOptions::new(Build::Exact(Layout::Linear), Entry::Exports);
     println!("{:>12} {:>14} {:>10} {:>14} {:>10}", "wasm bytes", "PTX bytes", "a byte", "seconds", "µs a byte");
     for kilobytes in [16_usize, 64, 256, 1024, 4096] {
         // A local and a loop take about 14 bytes.

@@ -6,7 +6,7 @@ use crate::report::Stats;
 use crate::surface::{MAIN, Surface};
 use anyhow::Result;
 use gpu_run_cache::Origin;
-use gpu_run_compiler::{CompileOptions, Compiler, Entry, Layout, Program, Report, Value};
+use gpu_run_compiler::{CompileOptions, Compiler, DEFAULT_TARGET, Entry, Layout, Program, Report, Value};
 use gpu_run_console::failure::Failure;
 use gpu_run_console::progress::Progress;
 use gpu_run_device::Device;
@@ -14,9 +14,6 @@ use gpu_run_map::{Tuning, remember};
 use gpu_run_run::{RunStats, Source};
 use std::sync::Arc;
 use std::time::Duration;
-
-/// The PTX target if none is named: every GPU of sm_75 or newer runs it.
-pub(crate) const DEFAULT_TARGET: u32 = 75;
 
 /// The function to call, and its arguments.
 #[derive(Debug)]
@@ -50,14 +47,12 @@ pub(crate) fn options(
 ) -> CompileOptions {
     let layout = codegen.layout.resolve(device.is_gpu(), instances);
     let build = checks.build(layout, device.properties().local_bytes);
-    let options = CompileOptions {
-        build,
-        sm: codegen.target.unwrap_or(DEFAULT_TARGET),
-        entry,
-        registers: None,
-        backtrace: false,
-    };
-    options.settled(device.properties())
+    targeted(codegen, CompileOptions::new(build, entry)).settled(device.properties())
+}
+
+/// Returns the options for the PTX target that was chosen.
+pub(crate) fn targeted(codegen: &CodegenArgs, options: CompileOptions) -> CompileOptions {
+    CompileOptions { sm: codegen.target.unwrap_or(DEFAULT_TARGET), ..options }
 }
 
 /// Loads a program, or returns the one that this process has loaded already.
@@ -132,5 +127,5 @@ pub(crate) fn offline_options(
     checks: ChecksChoice,
 ) -> CompileOptions {
     let build = checks.build(layout, LARGE_LOCAL_BYTES);
-    CompileOptions { build, sm: codegen.target.unwrap_or(DEFAULT_TARGET), entry, registers: None, backtrace: false }
+    targeted(codegen, CompileOptions::new(build, entry))
 }

@@ -29,7 +29,7 @@ fn name(package: &Value) -> &str {
 
 /// A crate of ours, as ARCHITECTURE.md calls it.
 fn short(package: &str) -> &str {
-    if package == "gpu-run" { "cli" } else { package.strip_prefix("gpu-run-").unwrap_or(package) }
+    package.strip_prefix("gpu-run-").unwrap_or(package)
 }
 
 /// The list of crates in ARCHITECTURE.md, in its order: `name  what it does  -> crates it depends on`.

@@ -119,7 +119,7 @@ fn lines(module: &Module, texts: Option<&Path>) -> Vec<String> {
         Ok(functions) => functions.iter().map(|function| format!("; {}\n{}\n", function.name, function.clif)).collect(),
         Err(error) => format!("refused: {error}"),
     };
-    let options = |build, entry| CompileOptions { build, sm: 75, entry, registers: None, backtrace: false };
+    let options = |build, entry| CompileOptions::new(build, entry);
     let ptx = |options: &CompileOptions| {
         let compiled = Compiled::new(&module.wasm, options).map(|compiled| compiled.ptx().to_owned());
         compiled.unwrap_or_else(|error| format!("refused: {error}"))

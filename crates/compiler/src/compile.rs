@@ -11,7 +11,7 @@ use gpu_run_ptx as ptx;
 use gpu_run_wasm::link::Part;
 use gpu_run_wasm::slot::{MemoryHome, SlotLayout};
 use gpu_run_wasm::{
-    self as wasm, ExportKind, FuncType, FunctionKind, Memory, Module, ValType, WasmFeatures, printable,
+    self as wasm, EmbedderFunctions, ExportKind, FuncType, FunctionKind, Memory, Module, ValType, WasmFeatures, printable,
 };
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
@@ -38,9 +38,19 @@ pub struct CompileOptions {
     pub registers: Option<u32>,
     /// Whether the program notes its calls, so that a trap can show which calls led to it.
     pub backtrace: bool,
+    /// What the module may import beside what gpu-run itself provides.
+    pub embedder: EmbedderFunctions,
 }
 
+/// The PTX target if none is named: every GPU of sm_75 or newer runs it.
+pub const DEFAULT_TARGET: u32 = 75;
+
 impl CompileOptions {
+    pub fn new(build: Build, entry: Entry) -> Self {
+        let embedder = EmbedderFunctions::default();
+        Self { build, sm: DEFAULT_TARGET, entry, registers: None, backtrace: false, embedder }
+    }
+
     /// Returns the options for translating these entries and all functions they reach.
     pub(crate) fn translation(&self, entries: Vec<u32>) -> wasm::Options {
         wasm::Options { until: None, build: self.build, entries, backtrace: self.backtrace, optimize: true }
@@ -151,7 +161,7 @@ impl Compiled {
         TO_PTX.fetch_add(1, Ordering::Relaxed);
         let mut timings = Vec::new();
         let mut timed = Stopwatch { timings: &mut timings, since: Instant::now() };
-        let module = wasm::decode(bytes, features)?;
+        let module = wasm::decode(bytes, features, &options.embedder)?;
         timed.lap("decode");
         let bytes = Arc::new(bytes.to_vec());
         Self::of_module(module, bytes, options, features, &State::default(), timings, until)
@@ -232,7 +242,7 @@ impl Compiled {
 
     /// Returns names and source lines.
     pub(crate) fn symbols(&self) -> &Arc<Symbols> {
-        self.symbols.get_or_init(|| match wasm::decode(&self.wasm, self.features) {
+        self.symbols.get_or_init(|| match wasm::decode(&self.wasm, self.features, &self.options.embedder) {
             Ok(module) => Arc::new(Symbols::new(&module)),
             Err(_) => Arc::default(),
         })

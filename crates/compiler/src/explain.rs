@@ -44,7 +44,7 @@ fn explain_until(
     filter: Option<&str>,
     until: Option<Instant>,
 ) -> Result<Vec<Explained>, Error> {
-    let mut module = wasm::decode(bytes, default_features())?;
+    let mut module = wasm::decode(bytes, default_features(), &options.embedder)?;
     let functions = chosen_entries(&mut module, options)?.into_iter().map(|(index, _)| index).collect();
     let program = wasm::translate(&module, &wasm::Options { until, ..options.translation(functions) })?;
     let shown: Vec<_> = program
@@ -92,7 +92,7 @@ mod tests {
 
     fn explained(build: Build) -> Explained {
         let bytes = wat::parse_str(include_str!("../tests/wat/explained.wat")).unwrap();
-        let options = CompileOptions { build, sm: 75, entry: Entry::Start, registers: None, backtrace: false };
+        let options = CompileOptions::new(build, Entry::Start);
         explain(&bytes, &options, None).unwrap().remove(0)
     }
 

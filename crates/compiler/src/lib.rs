@@ -16,6 +16,7 @@ mod dwarf;
 mod error;
 mod explain;
 mod image;
+mod interface;
 mod limit;
 mod place;
 mod program;
@@ -27,13 +28,15 @@ mod value;
 pub use backtrace::{Backtrace, Calls, Chain, Detail, NotedCalls};
 pub use cached::{Compiler, Report, Request, Unloaded, compilations};
 pub use compile::{
-    APART_LANES, APART_REGISTERS, CompileOptions, Compiled, Entry, EntryFunction, ExportedGlobal, Sibling,
+    APART_LANES, APART_REGISTERS, CompileOptions, Compiled, DEFAULT_TARGET, Entry, EntryFunction, ExportedGlobal,
+    Sibling,
 };
 pub use error::Error;
 pub use explain::{Explained, explain, explain_within};
 pub use gpu_run_abi::{Build, Layout, Placement};
-pub use gpu_run_wasm::{WasmFeatures, printable};
+pub use gpu_run_wasm::{EmbedderFunction, EmbedderFunctions, Parameter, WasmFeatures, printable};
 pub use image::{Initial, InitialMemory, InitialPiece, State};
+pub use interface::{FunctionType, Interface, Item, Unprovided};
 pub use place::Place;
 pub use program::{Program, Trap, stack_limit};
 pub use stack::StackFrame;

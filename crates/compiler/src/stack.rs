@@ -31,7 +31,7 @@ impl Compiled {
     /// This takes as long as decoding it, once.
     pub fn types_of_globals(&self) -> &[ValType] {
         self.global_types.get_or_init(|| {
-            let module = wasm::decode(&self.wasm, self.features);
+            let module = wasm::decode(&self.wasm, self.features, &self.options.embedder);
             module.map_or_else(|_| Vec::new(), |module| module.globals.iter().map(|global| global.ty).collect())
         })
     }

@@ -8,13 +8,7 @@ use gpu_run_abi::Layout;
 const WAT: &str = include_str!("../tests/wat/stored.wat");
 
 fn compiled(wat: &str) -> Compiled {
-    let options = CompileOptions {
-        build: Build::Exact(Layout::Linear),
-        sm: 75,
-        entry: Entry::Exports,
-        registers: None,
-        backtrace: false,
-    };
+    let options = CompileOptions::new(Build::Exact(Layout::Linear), Entry::Exports);
     Compiled::new(&wat::parse_str(wat).unwrap(), &options).unwrap()
 }
 

@@ -18,8 +18,6 @@ use gpu_run_wasm::GANG;
 use gpu_run_wasm::slot::GangPlace;
 use std::sync::Arc;
 
-/// The PTX target: any GPU on which the lanes of a warp can wait for each other.
-const TARGET: u32 = 75;
 /// Registers of a multiprocessor, which the threads of a workgroup share.
 const MULTIPROCESSOR_REGISTERS: u32 = 65536;
 /// Registers of one thread, at most.
@@ -65,7 +63,7 @@ impl GangOptions {
         };
         let registers = (MULTIPROCESSOR_REGISTERS / self.threads.max(1) / 8 * 8).min(MAX_REGISTERS);
         let build = Build::Gang { sizes, relaxed: self.relaxed };
-        CompileOptions { build, sm: TARGET, entry: Entry::Exports, registers: Some(registers), backtrace: false }
+        CompileOptions { registers: Some(registers), ..CompileOptions::new(build, Entry::Exports) }
     }
 
     /// Returns the PTX of a module, without a device.

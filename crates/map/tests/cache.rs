@@ -21,13 +21,7 @@ fn compiler(dir: &Path) -> Compiler {
 }
 
 fn options() -> CompileOptions {
-    CompileOptions {
-        build: Build::Exact(Layout::Linear),
-        sm: 75,
-        entry: Entry::Function("f".into()),
-        registers: None,
-        backtrace: false,
-    }
+    CompileOptions::new(Build::Exact(Layout::Linear), Entry::Function("f".into()))
 }
 
 /// `cached.wat` with this number in the place of 1000.

@@ -17,13 +17,7 @@ use std::{fs, iter};
 static WASM: LazyLock<Arc<Vec<u8>>> =
     LazyLock::new(|| Arc::new(wat::parse_str(include_str!("wat/marking.wat")).unwrap()));
 static PROGRAM: LazyLock<Arc<Program>> = LazyLock::new(|| {
-    let options = CompileOptions {
-        build: Build::Exact(Layout::Linear),
-        sm: 75,
-        entry: Entry::Start,
-        registers: None,
-        backtrace: false,
-    };
+    let options = CompileOptions::new(Build::Exact(Layout::Linear), Entry::Start);
     let compiled = Compiled::new(&WASM, &options).unwrap();
     Arc::new(Program::load(gpu_run_device::cpu::open(), Arc::new(compiled)).unwrap())
 });

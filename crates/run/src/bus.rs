@@ -543,6 +543,7 @@ impl Bus {
                 lane.exited = true;
                 self.deliver(lane, slot, bus::Reply::EXIT, code.into());
             }
+            Reply::Refused => self.deliver(lane, slot, bus::Reply::TRAP, 0),
             Reply::Again { .. } => unreachable!("handled above"),
         }
     }

@@ -103,6 +103,26 @@ impl Instance {
         Ok(Some(Value::from_words(global.ty, |i| self.batch.read_word(0, at + WORD * i))?))
     }
 
+    /// Reads a part of a memory. Returns `false` if it is beyond the memory's end.
+    pub fn read(&self, index: usize, at: u64, bytes: &mut [u8]) -> Result<bool, Error> {
+        let is_there = self.is_there(index, at, bytes.len())?;
+        if is_there {
+            self.batch.read_memory_part(0, index, at, bytes)?;
+        }
+        Ok(is_there)
+    }
+
+    /// Writes a part of a memory of an instance whose slot is linear. Returns `false` if it is beyond the memory's end, or before all of
+    /// the program's data.
+    pub fn write(&mut self, index: usize, at: u64, bytes: &[u8]) -> Result<bool, Error> {
+        Ok(self.is_there(index, at, bytes.len())? && self.batch.write_memory_part(0, index, at, bytes)?)
+    }
+
+    fn is_there(&self, index: usize, at: u64, count: usize) -> Result<bool, Error> {
+        let length = self.batch.memory_length(0, index)?;
+        Ok(at.checked_add(count as u64).is_some_and(|end| end <= length))
+    }
+
     /// Returns the present content of a memory.
     pub fn memory(&self, index: usize) -> Result<Vec<u8>, Error> {
         self.batch.read_memory(0, index)

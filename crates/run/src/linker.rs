@@ -180,7 +180,7 @@ impl LinkPlan {
                 resize(module, part, snapshot);
             }
         }
-        let module = link(modules)?;
+        let module = link(modules, &settings.compile.embedder)?;
         let mut state = State::default();
         for (first, parts, snapshot) in moving {
             carry(&module, &module.parts[*first..], parts, snapshot, &mut state);

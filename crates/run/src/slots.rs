@@ -430,6 +430,16 @@ impl Slots {
         let at = (at + below.len() as u64).saturating_sub(room.low);
         if bytes.is_empty() { Ok(()) } else { self.read(slot, room.at + at, bytes) }
     }
+
+    /// Writes a part of a memory, which must be there, in a linear slot. Returns `false` if it lies where the program never is: before
+    /// all of its data.
+    pub fn write_memory_part(&self, slot: u64, index: usize, at: u64, bytes: &[u8]) -> Result<bool, Error> {
+        assert_eq!(self.compiled.layout(), Layout::Linear);
+        let Some(room) = self.sizes.memories.get(index) else { return Ok(bytes.is_empty()) };
+        let Some(at) = at.checked_sub(room.low) else { return Ok(bytes.is_empty()) };
+        self.slots.write(self.offset(slot, room.at + at), bytes)?;
+        Ok(true)
+    }
 }
 
 /// A copy of a slot that holds a fresh instance.

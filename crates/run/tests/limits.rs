@@ -9,13 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 fn options(layout: Layout) -> CompileOptions {
-    CompileOptions {
-        build: Build::Exact(layout),
-        sm: 75,
-        entry: Entry::Function("f".into()),
-        registers: None,
-        backtrace: false,
-    }
+    CompileOptions::new(Build::Exact(layout), Entry::Function("f".into()))
 }
 
 fn run(text: &str, layout: Layout, deadline: Option<Duration>) -> (End, Vec<Value>) {

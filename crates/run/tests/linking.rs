@@ -22,13 +22,7 @@ struct Script(Linker);
 
 impl Script {
     fn new(layout: Layout) -> Self {
-        let compile = CompileOptions {
-            build: Build::Exact(layout),
-            sm: 75,
-            entry: Entry::Exports,
-            registers: None,
-            backtrace: false,
-        };
+        let compile = CompileOptions::new(Build::Exact(layout), Entry::Exports);
         Self(Linker::new(Settings { device: cpu::open(), compile, features: WasmFeatures::WASM3, max_memory: None }))
     }
 

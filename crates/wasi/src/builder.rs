@@ -12,6 +12,7 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
 use crate::descriptor::{Descriptor, Table};
 use crate::directory::Directory;
+use crate::embedder::{Embedder, Functions};
 use crate::encode::{Out, Result as CallResult};
 use crate::net::{Net, NetRule};
 use crate::pipe::PipeSpace;
@@ -75,9 +76,11 @@ pub struct Builder {
     env: Arc<Strings>,
     preopens: Vec<(Arc<Dir>, Arc<str>, Access)>,
     sockets: Vec<Arc<Socket>>,
+    number: u64,
     rules: Vec<NetRule>,
     parallelism: Option<u32>,
     programs: Option<Arc<dyn Programs>>,
+    functions: Option<Arc<dyn Functions>>,
     /// For the pipes of all contexts together.
     pipes: Arc<PipeSpace>,
 }
@@ -98,6 +101,12 @@ impl Builder {
             self.arg(arg)?;
         }
         Ok(self)
+    }
+
+    /// Sets the number of the instance, for an embedder's functions.
+    pub fn number(&mut self, number: u64) -> &mut Self {
+        self.number = number;
+        self
     }
 
     /// Adds an environment variable.
@@ -149,6 +158,12 @@ impl Builder {
         self
     }
 
+    /// Lets the guest call an embedder's functions.
+    pub fn functions(&mut self, functions: Arc<dyn Functions>) -> &mut Self {
+        self.functions = Some(functions);
+        self
+    }
+
     /// Returns the arguments as the guest gets them: the offset of each, and all of them in one buffer, each terminated
     /// by a NUL.
     pub fn arg_strings(&self) -> (&[u32], &[u8]) {
@@ -177,7 +192,9 @@ impl Builder {
         }
         let net = Net::new(&self.rules, self.parallelism.unwrap_or(1));
         let process = Process::new(self.programs.clone(), self.pipes.clone());
-        Context { args: self.args.clone(), env: self.env.clone(), table, net, process, since: None, trace: None }
+        let embedder = Embedder::new(self.functions.clone(), self.number);
+        let (args, env) = (self.args.clone(), self.env.clone());
+        Context { args, env, table, net, process, embedder, since: None, trace: None }
     }
 }
 

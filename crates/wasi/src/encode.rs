@@ -29,6 +29,7 @@ pub(crate) enum Stop {
     Errno(Errno),
     Again(Option<Instant>),
     Exit(u32),
+    Refused,
 }
 
 pub(crate) type Result<T = ()> = std::result::Result<T, Stop>;

@@ -26,6 +26,7 @@ mod builder;
 mod clock;
 mod descriptor;
 mod directory;
+mod embedder;
 mod encode;
 mod errno;
 mod extension;
@@ -47,6 +48,7 @@ use std::time::{Duration, Instant};
 use gpu_run_abi::hostcall::Call;
 
 pub use builder::{Access, Builder, Error, Preopen};
+pub use embedder::{FunctionAnswer, FunctionCall, Functions, InstanceFunctions, LaterAnswer, wake};
 pub use encode::Out;
 pub use errno::Errno;
 pub use net::NetRule;
@@ -56,6 +58,7 @@ pub use watch::{Awaited, Watch};
 
 use builder::Strings;
 use descriptor::{Descriptor, Table};
+use embedder::Embedder;
 use encode::{Result, Stop, check_input, exactly};
 use extension::{Ask, Fetch, is_extension};
 use file::Times;
@@ -73,6 +76,8 @@ pub enum Reply {
     /// Nothing was done yet. Repeat the same call, with no other call in between: at the moment `at`, and now and then
     /// before that, since the call may also wait for a descriptor. `None`: the call waits only for a descriptor.
     Again { at: Option<Instant> },
+    /// The embedder refuses the call: the instance ends.
+    Refused,
 }
 
 /// What a caller keeps of a call that it repeats.
@@ -81,6 +86,8 @@ pub struct Waiting {
     since: Instant,
     /// The socket's timeout when the call was first made.
     timeout: Option<Duration>,
+    /// The number of the call, if it is one of an embedder's function.
+    call: Option<u64>,
 }
 
 /// One instance's view of the host: its arguments, its environment and its descriptors.
@@ -90,6 +97,7 @@ pub struct Context {
     table: Table,
     net: Net,
     process: Process,
+    embedder: Embedder,
     /// When a call that is being repeated was first made.
     since: Option<Instant>,
     trace: Option<Trace>,
@@ -126,8 +134,9 @@ impl Context {
     ) -> Reply {
         self.since = waiting.map(|waiting| waiting.since);
         self.net.timeout = waiting.and_then(|waiting| waiting.timeout);
+        self.embedder.repeated = waiting.and_then(|waiting| waiting.call);
         let reply = self.call(call, words, input, out);
-        *waiting = self.since.take().map(|since| Waiting { since, timeout: self.net.timeout });
+        *waiting = self.since.take().map(|since| Waiting { since, timeout: self.net.timeout, call: self.embedder.repeated.take() });
         reply
     }
 
@@ -149,6 +158,7 @@ impl Context {
             Err(Stop::Errno(errno)) => Reply::Done(errno),
             Err(Stop::Again(at)) => Reply::Again { at },
             Err(Stop::Exit(code)) => Reply::Exit(code),
+            Err(Stop::Refused) => Reply::Refused,
         };
         if !matches!(reply, Reply::Again { .. }) {
             self.since = None;
@@ -188,7 +198,9 @@ impl Context {
     }
 
     fn dispatch(&mut self, call: Call, words: &[u64], input: &[u8], out: &mut Out) -> Result {
-        check_input(call, words, input)?;
+        if call != Call::embedder {
+            check_input(call, words, input)?;
+        }
         let table = &mut self.table;
         match call {
             Call::args_get => {
@@ -393,6 +405,7 @@ impl Context {
                 let [fd, how] = exactly(words)?;
                 socket::shut_down(table, fd, how)
             }
+            Call::embedder => self.embedder.call(words, input, &mut self.since, out),
             // The printers of the official test suite: the calls are made, but nothing is printed.
             Call::print
             | Call::print_i32

@@ -262,6 +262,7 @@ impl Context {
                 starting: Vec::new(),
                 pipes: self.process.pipes.clone(),
             },
+            embedder: self.embedder.of_child(),
             since: None,
             trace: self.trace.clone(),
         };

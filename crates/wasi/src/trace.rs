@@ -75,7 +75,7 @@ fn line(call: Call, words: &[u64], input: &[u8], reply: Reply, out: &Out) -> Opt
     let arguments: Vec<_> = arguments.into_iter().map(|(_, text)| text).collect();
     let ended = match reply {
         Reply::Again { .. } => return None,
-        Reply::Exit(_) => "?".to_owned(),
+        Reply::Exit(_) | Reply::Refused => "?".to_owned(),
         Reply::Done(Errno::Success) if results.is_empty() => "0".to_owned(),
         Reply::Done(Errno::Success) => format!("0 ({})", results.join(", ")),
         Reply::Done(errno) => format!("{errno:?}").to_lowercase(),
@@ -96,7 +96,7 @@ fn extension_line(call: Call, words: &[u64], input: &[u8], reply: Reply, out: &O
     let result = match reply {
         Reply::Done(Errno::Success) => format!("0 ({})", result(out.bytes.get(..4).unwrap_or_default(), 4)),
         Reply::Done(errno) => format!("{errno:?}").to_lowercase(),
-        Reply::Again { .. } | Reply::Exit(_) => return Some(None),
+        Reply::Again { .. } | Reply::Exit(_) | Reply::Refused => return Some(None),
     };
     Some(Some(format!("{request} = {result}")))
 }

@@ -7,6 +7,7 @@ use crate::callgraph::{self, Survey};
 use crate::constant::{Constant, constant};
 use crate::cost;
 use crate::declared::{element_segment, func_type, global_type, memory_type, table_type};
+use crate::embedder::EmbedderFunctions;
 use crate::error::Error;
 use crate::link;
 use crate::provided::Imported;
@@ -132,6 +133,12 @@ pub struct Unlinked<'a> {
     pub(crate) surveys: Vec<Survey>,
 }
 
+impl Unlinked<'_> {
+    pub fn function_type(&self, function: u32) -> &FuncType {
+        &self.types[self.functions[function as usize] as usize]
+    }
+}
+
 /// A program: one validated module, or several that are linked, in common index spaces.
 #[derive(Debug, Default)]
 pub struct Module<'a> {
@@ -142,8 +149,10 @@ pub struct Module<'a> {
     pub(crate) supertypes: Vec<Option<u32>>,
     /// The type index of each function, imports first.
     pub functions: Vec<u32>,
-    /// The host call or device operation behind each imported function.
+    /// The host call, device operation or embedder's function behind each imported function.
     pub imports: Vec<Imported>,
+    /// The functions that the embedder provides.
+    pub embedder: EmbedderFunctions,
     pub tables: Vec<Table>,
     pub memories: Vec<Memory>,
     pub globals: Vec<Global>,
@@ -192,7 +201,7 @@ impl<'a> Module<'a> {
     }
     /// Returns a function's name: the one in the name section, else the name it is imported or exported under.
     pub fn function_name(&self, function: u32) -> Option<&str> {
-        let imported = || self.imports.get(function as usize).map(|i| i.name());
+        let imported = || self.imports.get(function as usize).map(|i| i.name(&self.embedder));
         let exported = || self.exported_names.get(&function).copied();
         self.names.get(&function).copied().or_else(imported).or_else(exported)
     }
@@ -214,12 +223,16 @@ impl<'a> Module<'a> {
     }
 }
 
-/// Decodes and validates a module that imports only what the host provides. `features` are the features that the module
+/// Decodes and validates a module that imports only what the host or the embedder provides. `features` are the features that the module
 /// may use. A feature that is allowed but not supported yet is reported by name.
-pub fn decode(bytes: &[u8], features: WasmFeatures) -> Result<Module<'_>, Error> {
+pub fn decode<'a>(
+    bytes: &'a [u8],
+    features: WasmFeatures,
+    embedder: &EmbedderFunctions,
+) -> Result<Module<'a>, Error> {
     let module = decode_unlinked(bytes, features)?;
     let targets = vec![None; module.imports.len()];
-    link::link(vec![(module, targets)])
+    link::link(vec![(module, targets)], embedder)
 }
 
 /// Decodes and validates a module, and leaves its imports unresolved.

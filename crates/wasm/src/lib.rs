@@ -15,6 +15,7 @@ mod constant;
 mod cost;
 mod declared;
 mod decode;
+mod embedder;
 mod error;
 pub mod link;
 mod locals;
@@ -33,6 +34,7 @@ pub use decode::{
     DataSegment, ElementKind, ElementSegment, Export, ExportKind, Global, Import, ImportKind, Memory, Module, Table,
     Unlinked, decode, decode_unlinked,
 };
+pub use embedder::{EmbedderFunction, EmbedderFunctions, Parameter};
 pub use error::Error;
 pub use provided::Imported;
 pub use runtime::{ENDINGS, FRESH, GANG, KERNEL, START, THREADS};

@@ -13,6 +13,7 @@ use crate::constant::Constant;
 use crate::decode::{
     DataSegment, ElementKind, ElementSegment, Export, ExportKind, Import, ImportKind, Memory, Module, Table, Unlinked,
 };
+use crate::embedder::EmbedderFunctions;
 use crate::error::Error;
 use crate::provided::{self, Imported};
 use crate::translate::guest;
@@ -55,10 +56,14 @@ impl Part {
     }
 }
 
-/// Links modules into a program. Each module comes with the targets of its imports; `None` means that the host provides
-/// the import.
-pub fn link<'a>(modules: Vec<(Unlinked<'a>, Vec<Option<Target>>)>) -> Result<Module<'a>, Error> {
+/// Links modules into a program. Each module comes with the targets of its imports; `None` means that the host or
+/// the embedder provides the import.
+pub fn link<'a>(
+    modules: Vec<(Unlinked<'a>, Vec<Option<Target>>)>,
+    embedder: &EmbedderFunctions,
+) -> Result<Module<'a>, Error> {
     let mut linker = Linker::default();
+    linker.program.embedder = embedder.clone();
     let hosted = |(module, targets): &(Unlinked<'_>, Vec<Option<Target>>)| {
         let all = module.imports.iter().zip(targets);
         all.filter(|(import, target)| import.kind == ImportKind::Function && target.is_none()).count() as u32
@@ -202,9 +207,10 @@ impl<'a> Linker<'a> {
             ImportKind::Function => {
                 let ty = self.function_type(part, module);
                 let found = &module.types[ty as usize];
-                let call = Imported::find(import.module, import.name)
+                let embedder = &self.program.embedder;
+                let call = Imported::find(import.module, import.name, embedder)
                     .ok_or_else(|| unknown(&format!("function, type {found}")))?;
-                let expected = call.ty();
+                let expected = call.ty(embedder);
                 if *found != expected {
                     return Err(mismatch(import, found.to_string(), expected.to_string()));
                 }

@@ -1,6 +1,7 @@
-//! What gpu-run itself provides for import: host calls, a gang's device operations, and the official test suite's
-//! module `spectest`.
+//! What a module can import that no module exports: host calls, a gang's device operations, the embedder's functions, and the
+//! official test suite's module `spectest`.
 
+use crate::embedder::EmbedderFunction;
 use crate::types::{FuncType, ValType};
 use gpu_run_abi::gang::DeviceCall;
 use gpu_run_abi::hostcall::Call;
@@ -14,33 +15,40 @@ pub enum Imported {
     Device(DeviceCall),
     /// Starts a thread, see [`gpu_run_abi::threads`].
     Spawn,
+    /// The embedder's function of this number.
+    Embedder(u32),
 }
 
 impl Imported {
-    pub(crate) fn find(module: &str, name: &str) -> Option<Self> {
+    pub(crate) fn find(module: &str, name: &str, embedder: &[EmbedderFunction]) -> Option<Self> {
+        if let Some(number) = EmbedderFunction::find(embedder, module, name) {
+            return Some(Self::Embedder(number));
+        }
         let device = || DeviceCall::find(module, name).map(Self::Device);
         let spawn = || threads::is_spawn(module, name).then_some(Self::Spawn);
         Call::find(module, name).map(Self::Host).or_else(device).or_else(spawn)
     }
 
-    pub fn module(self) -> &'static str {
+    pub fn module(self, embedder: &[EmbedderFunction]) -> &str {
         match self {
             Self::Host(call) => call.function().module,
             Self::Device(_) => gpu_run_abi::gang::MODULE,
             Self::Spawn => threads::MODULE,
+            Self::Embedder(number) => &embedder[number as usize].module,
         }
     }
 
-    pub fn name(self) -> &'static str {
+    pub fn name(self, embedder: &[EmbedderFunction]) -> &str {
         match self {
             Self::Host(call) => call.function().name,
             Self::Device(call) => call.name(),
             Self::Spawn => threads::SPAWN,
+            Self::Embedder(number) => &embedder[number as usize].name,
         }
     }
 
     /// Returns the function's wasm type.
-    pub(crate) fn ty(self) -> FuncType {
+    pub(crate) fn ty(self, embedder: &[EmbedderFunction]) -> FuncType {
         match self {
             Self::Host(call) => {
                 let row = call.function();
@@ -53,6 +61,7 @@ impl Imported {
                 FuncType { params: list(params), results: list(results) }
             }
             Self::Spawn => FuncType { params: vec![ValType::I32], results: vec![ValType::I32] },
+            Self::Embedder(number) => embedder[number as usize].ty(),
         }
     }
 }
@@ -91,7 +100,7 @@ pub(crate) fn table(module: &str, name: &str) -> Option<(u64, u64, bool)> {
 /// Returns which kind of item is provided under this name.
 pub(crate) fn kind(module: &str, name: &str) -> Option<&'static str> {
     let kinds = [
-        (Imported::find(module, name).is_some(), "a function"),
+        (Imported::find(module, name, &[]).is_some(), "a function"),
         (global(module, name).is_some(), "a global"),
         (memory(module, name).is_some(), "a memory"),
         (table(module, name).is_some(), "a table"),

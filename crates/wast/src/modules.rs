@@ -90,13 +90,7 @@ fn encode(directive: &mut WastDirective<'_>) -> Option<Result<Vec<u8>, String>> 
 }
 
 pub(super) fn compile_options(options: &Options<'_>) -> CompileOptions {
-    CompileOptions {
-        build: Build::Exact(options.layout),
-        sm: 75,
-        entry: Entry::Exports,
-        registers: None,
-        backtrace: false,
-    }
+    CompileOptions::new(Build::Exact(options.layout), Entry::Exports)
 }
 
 fn load(

@@ -70,7 +70,7 @@ pub(super) fn compile(
     let failed = |error| Failure::compiler(&source.name, error);
     let speculative = gpu_run_compiler::Build::speculative(layout, device.properties().local_bytes);
     let usual =
-        CompileOptions { build: speculative, sm: bench.sm, entry: Entry::Start, registers: None, backtrace: false };
+        CompileOptions { sm: bench.sm, ..CompileOptions::new(speculative, Entry::Start) };
     let variant = if bench.tunes && instances > 1 { fastest(device, source, &usual, &jobs, instances)? } else { None };
     let options = variant.map_or_else(|| usual.clone(), |variant| variant.options(&usual));
     let kept = TempDir::new()?;

@@ -20,8 +20,6 @@ use std::time::{Duration, Instant};
 pub const NAME: &str = "processes";
 
 const GUEST: &str = include_str!("guest.wat");
-/// The PTX target, which every GPU of sm_75 or newer runs.
-const TARGET: u32 = 75;
 /// What is measured of each child.
 const FIGURES: [(&str, &str); 3] = [
     ("start to the child's first instruction", "first_instruction"),
@@ -83,8 +81,7 @@ impl Loader for NoOthers {
 
 fn on_device(device: &Arc<dyn Device>, compiler: &Compiler) -> Result<[Vec<u64>; 3]> {
     let wasm = Arc::new(wat::parse_str(GUEST)?);
-    let (build, entry) = (Build::Exact(Layout::Linear), Entry::Start);
-    let options = CompileOptions { build, sm: TARGET, entry, registers: None, backtrace: false };
+    let options = CompileOptions::new(Build::Exact(Layout::Linear), Entry::Start);
     let options = options.settled(device.properties());
     let request = compiler.request(device, wasm, &options, "bench processes")?;
     let program: Arc<Program> = compiler.load(&request)?.0;

@@ -12,8 +12,6 @@ use std::time::{Duration, Instant};
 
 /// Threads without std.
 const RAW: &str = include_str!("raw.wat");
-/// The PTX target, which every GPU of sm_75 or newer runs.
-const TARGET: u32 = 75;
 /// How much longer a run may take than the time that it measures for: a program that hangs is reported.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -85,8 +83,7 @@ impl<'a> Guest<'a> {
 }
 
 fn load(device: &Arc<dyn Device>, compiler: &Compiler, name: &str, wasm: Vec<u8>) -> Result<Arc<Program>> {
-    let options =
-        CompileOptions { build: Build::Threads, sm: TARGET, entry: Entry::Start, registers: None, backtrace: false };
+    let options = CompileOptions::new(Build::Threads, Entry::Start);
     let request = compiler.request(device, Arc::new(wasm), &options.settled(device.properties()), name)?;
     Ok(compiler.load(&request)?.0)
 }

@@ -4,7 +4,6 @@ use super::set;
 use crate::args::{BenchArgs, MapArgs};
 use crate::devices;
 use crate::map;
-use crate::program::DEFAULT_TARGET;
 use crate::source;
 use anyhow::Result;
 use gpu_run_bench::own::Own;

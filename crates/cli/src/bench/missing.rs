@@ -6,6 +6,6 @@ use gpu_run_console::failure::Failure;
 
 pub(super) fn compare(_: &BenchArgs) -> Result<u8> {
     Err(Failure::environment("this gpu-run was built without `bench`, which needs Wasmtime to compare with")
-        .hint("build it with: cargo build --release -p gpu-run --features bench, or cargo install --path crates/cli --features bench")
+        .hint("build it with: cargo build --release -p gpu-run-cli --features bench, or cargo install --path crates/cli --features bench")
         .into())
 }

@@ -46,7 +46,7 @@ pub(crate) fn load(wasm: &Path, layout: Layout) -> Result<Loaded, Failure> {
 }
 
 pub(crate) fn compile(wasm: &[u8], build: Build) -> Result<Compiled, Failure> {
-    Ok(Compiled::new(wasm, &CompileOptions { build, sm: 75, entry: Entry::Start, registers: None, backtrace: false })?)
+    Ok(Compiled::new(wasm, &CompileOptions::new(build, Entry::Start))?)
 }
 
 /// Runs an instance for each input, all at once and in the same directory.

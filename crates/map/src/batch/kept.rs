@@ -53,7 +53,7 @@ impl Kept {
         let mut builder = (*job.context).clone();
         // A number has no NUL, the only byte a variable may not contain.
         let _ = builder.env(INSTANCE, job.number.to_string());
-        builder.build(stdio)
+        builder.number(job.number).build(stdio)
     }
 
     /// Returns how many bytes it has written to stdout and to stderr.

@@ -115,7 +115,7 @@ pub(crate) fn compare(wasm: &[u8], theirs: &[u8], random: &mut Random) -> Result
 }
 
 fn load(wasm: &[u8], build: Build) -> Result<Arc<Program>, gpu_run_compiler::Error> {
-    let options = CompileOptions { build, sm: 75, entry: Entry::Exports, registers: None, backtrace: false };
+    let options = CompileOptions::new(build, Entry::Exports);
     let compiled = Compiled::with_features(wasm, &options, WasmFeatures::WASM3 | WasmFeatures::THREADS, None)?;
     crate::judge(compiled.ptx()).map_err(gpu_run_compiler::Error::Internal)?;
     Ok(Arc::new(Program::load(DEVICE.clone(), Arc::new(compiled))?))

@@ -160,8 +160,12 @@ fn word(code: &mut Code<'_>, step: Move) -> Option<Value> {
         Move::Scatter { iovs, count } => total(code, iovs, count)?,
         Move::Result { .. } => return None,
     };
-    let ty = code.b.func.dfg.value_type(value);
-    Some(match ty {
+    Some(as_word(code, value))
+}
+
+/// Returns a value, or a float's bits, zero-extended.
+pub(super) fn as_word(code: &mut Code<'_>, value: Value) -> Value {
+    match code.b.func.dfg.value_type(value) {
         types::I32 => code.ins().uextend(types::I64, value),
         types::F32 => {
             let bits = code.ins().bitcast(types::I32, MemFlagsData::new(), value);
@@ -169,7 +173,7 @@ fn word(code: &mut Code<'_>, step: Move) -> Option<Value> {
         }
         types::F64 => code.ins().bitcast(types::I64, MemFlagsData::new(), value),
         _ => value,
-    })
+    }
 }
 
 fn total(code: &mut Code<'_>, iovs: u8, count: u8) -> Option<Value> {

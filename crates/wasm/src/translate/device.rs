@@ -19,7 +19,7 @@ pub(crate) fn is_device(module: &Module<'_>, function: u32) -> bool {
 pub(crate) fn check_imports(module: &Module<'_>, build: &Build) -> Result<(), Error> {
     let fits = |import: &Imported| match import {
         Imported::Device(_) => build.is_gang(),
-        Imported::Host(_) => !build.is_gang(),
+        Imported::Host(_) | Imported::Embedder(_) => !build.is_gang(),
         Imported::Spawn => build.is_threads(),
     };
     match module.imports.iter().find(|import| !fits(import)) {
@@ -27,10 +27,10 @@ pub(crate) fn check_imports(module: &Module<'_>, build: &Build) -> Result<(), Er
         Some(import) => {
             let why = match import {
                 Imported::Device(_) => "is for the threads of a gang, but this program is not a gang",
-                Imported::Host(_) => "calls the host, which a gang cannot do",
+                Imported::Host(_) | Imported::Embedder(_) => "calls the host, which a gang cannot do",
                 Imported::Spawn => "starts threads, but this program was compiled without threads",
             };
-            Err(Error::Limit(format!("it imports `{}.{}`, which {why}", import.module(), import.name())))
+            Err(Error::Limit(format!("it imports `{}.{}`, which {why}", import.module(&module.embedder), import.name(&module.embedder))))
         }
     }
 }

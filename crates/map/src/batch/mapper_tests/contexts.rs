@@ -30,13 +30,7 @@ fn program_with(wat: &str) -> Arc<Program> {
 
 #[test]
 fn all_memories_and_tables_of_an_instance_share_what_is_allowed() {
-    let options = CompileOptions {
-        build: Build::Exact(Layout::Linear),
-        sm: 75,
-        entry: Entry::Exports,
-        registers: None,
-        backtrace: false,
-    };
+    let options = CompileOptions::new(Build::Exact(Layout::Linear), Entry::Exports);
     let compiled = Compiled::new(&wat::parse_str(wat!("two_memories_and_a_table")).unwrap(), &options).unwrap();
     let program = loaded(compiled);
     let call = |a: i32, b: i32, t: i32, pages: u64| {

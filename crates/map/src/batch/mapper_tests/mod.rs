@@ -60,7 +60,7 @@ fn loaded(compiled: Compiled) -> Arc<Program> {
 }
 
 fn compiled(wat: &str, build: Build) -> Compiled {
-    let options = CompileOptions { build, sm: 75, entry: Entry::Start, registers: None, backtrace: false };
+    let options = CompileOptions::new(build, Entry::Start);
     Compiled::new(&wat::parse_str(wat).unwrap(), &options).unwrap()
 }
 

@@ -1,0 +1,150 @@
+//! A device, and the cache of what was compiled for it.
+
+use crate::error::{Error, Result};
+use gpu_run_cache::{Cache, Options};
+use gpu_run_compiler::{CompileOptions, Compiler, Program};
+use gpu_run_device::{Device, cuda};
+use std::env;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long compiling a program may take, unless a [`Config`] says otherwise.
+const COMPILE_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// What an [`Engine`] is made with.
+#[derive(Clone, Debug)]
+pub struct Config {
+    device: String,
+    cache: Option<PathBuf>,
+    cache_limit: u64,
+    compile_timeout: Duration,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Config {
+    /// The first GPU, or `cpu` where there is none; the cache that the command `gpu-run` uses.
+    pub fn new() -> Self {
+        let device = "auto".to_owned();
+        Self { device, cache: usual_cache(), cache_limit: Options::LIMIT, compile_timeout: COMPILE_TIMEOUT }
+    }
+
+    /// The device: `auto`, `cpu`, or a GPU as in `cuda:0`.
+    pub fn device(mut self, id: impl Into<String>) -> Self {
+        self.device = id.into();
+        self
+    }
+
+    /// The folder in which compiled programs are kept.
+    pub fn cache(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.cache = Some(folder.into());
+        self
+    }
+
+    /// Keeps compiled programs only in memory.
+    pub fn no_cache(mut self) -> Self {
+        self.cache = None;
+        self
+    }
+
+    /// The most bytes in the cache's folder: 1 GiB unless this is called.
+    pub fn cache_limit(mut self, bytes: u64) -> Self {
+        self.cache_limit = bytes;
+        self
+    }
+
+    /// How long compiling a program may take: five minutes unless this is called.
+    pub fn compile_timeout(mut self, limit: Duration) -> Self {
+        self.compile_timeout = limit;
+        self
+    }
+}
+
+/// Returns the folder of the cache of the command `gpu-run`, without its options.
+fn usual_cache() -> Option<PathBuf> {
+    if let Some(place) = env::var_os("GPU_RUN_CACHE") {
+        let is_off = place.is_empty() || place == "off" || place == "0";
+        return (!is_off).then(|| std::path::absolute(&place).ok()).flatten();
+    }
+    let folder = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let base = folder("XDG_CACHE_HOME").or_else(|| folder("HOME").map(|home| home.join(".cache")));
+    base.map(|base| base.join("gpu-run"))
+}
+
+/// A device, and the cache of what was compiled for it. Clones are the same engine.
+///
+/// ```
+/// use gpu_run::{Config, Engine};
+/// let engine = Engine::new(&Config::new().device("cpu"))?;
+/// assert_eq!(engine.device(), "cpu");
+/// # Ok::<(), gpu_run::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Engine {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    device: Arc<dyn Device>,
+    compiler: Compiler,
+}
+
+impl Engine {
+    /// Opens the device. Where `auto` finds no GPU, the device is `cpu`.
+    pub fn new(config: &Config) -> Result<Self> {
+        let device = match &config.device[..] {
+            "auto" => Ok(cuda::first().unwrap_or_else(|_| gpu_run_device::cpu::open())),
+            id => gpu_run_device::open(id),
+        };
+        let device = device.map_err(|error| Error::Device(format!("{}: {error}", config.device)))?;
+        let cache = match &config.cache {
+            Some(folder) => Cache::open(Options { limit: config.cache_limit, ..Options::new(folder) }),
+            None => Cache::off("the engine was made without one"),
+        };
+        let compiler = Compiler::new(cache).limited(config.compile_timeout);
+        Ok(Self { inner: Arc::new(Inner { device, compiler }) })
+    }
+
+    /// The device's name: `cpu`, or a GPU as in `cuda:0`.
+    pub fn device(&self) -> &str {
+        &self.inner.device.properties().id
+    }
+
+    pub fn is_gpu(&self) -> bool {
+        self.inner.device.is_gpu()
+    }
+
+    pub(crate) fn raw_device(&self) -> &Arc<dyn Device> {
+        &self.inner.device
+    }
+
+    /// Loads a program from the cache, or compiles it.
+    pub(crate) fn program(
+        &self,
+        name: &str,
+        wasm: &Arc<Vec<u8>>,
+        options: &CompileOptions,
+    ) -> Result<Arc<Program>> {
+        let failed = |error| Error::of_compiler(name, error);
+        let Inner { device, compiler } = &*self.inner;
+        let options = options.settled(device.properties());
+        let request = compiler.request(device, wasm.clone(), &options, name).map_err(failed)?;
+        Ok(compiler.load(&request).map_err(failed)?.0)
+    }
+
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine").field("device", &self.device()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,52 @@
+//! Runs ordinary Rust programs, compiled to WebAssembly, on the GPU.
+//!
+//! The parts have the shape that users of Wasmtime know:
+//!
+//! - an [`Engine`] is a device and the cache of what was compiled for it;
+//! - a [`Module`] is a validated WebAssembly module;
+//! - a [`Command`] runs a program from `main` to its end, one instance or many at once;
+//! - a [`Mapper`] runs one instance for each of many records;
+//! - a [`Store`] holds instances that stay, whose functions are called again and again;
+//! - a [`Linker`] has functions of your own that guests can import.
+//!
+//! Where there is no GPU, the device `cpu` executes the same code.
+//!
+//! ```no_run
+//! use gpu_run::{Config, Engine, Mapper, Module};
+//!
+//! let engine = Engine::new(&Config::new())?;
+//! let module = Module::from_file(&engine, "app.wasm")?;
+//! let mapper = Mapper::builder(&module).arg("app").build()?;
+//! for output in mapper.map((0..1_000_000).map(|i| format!("record {i}"))) {
+//!     println!("{}", String::from_utf8_lossy(&output?.stdout));
+//! }
+//! # Ok::<(), gpu_run::Error>(())
+//! ```
+//!
+//! Nothing here prints, and there is no global state.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))] // In a test, `unwrap` is an assertion.
+
+mod command;
+mod engine;
+mod error;
+mod function;
+mod linker;
+mod mapper;
+mod module;
+mod store;
+mod value;
+mod wasi;
+
+pub use command::{Command, Output, Status};
+pub use engine::{Config, Engine};
+pub use error::{AnyError, Error, Result};
+pub use function::{Answer, Argument, Caller, IntoFunction};
+pub use gpu_run_abi::TrapCode;
+pub use gpu_run_compiler::{FunctionType, Trap, Value, ValueType};
+pub use linker::Linker;
+pub use mapper::{Mapper, MapperBuilder, Outputs};
+pub use module::{Function, Module};
+pub use store::{Instance, Store, TypedFunction};
+pub use value::{Parameters, Results, Scalar};
+pub use wasi::{Access, NetRule, OutputBuffer, Wasi};

@@ -1,0 +1,242 @@
+//! Many records through one program.
+
+use crate::command::{Output, Provided, Status};
+use crate::error::{Error, Result};
+use crate::linker::Linker;
+use crate::module::Module;
+use crate::wasi::Wasi;
+use bytes::Bytes;
+use gpu_run_abi::Layout;
+use gpu_run_compiler::{Build, CompileOptions, Entry};
+use gpu_run_map::{Pending, Results, usual_batch};
+use gpu_run_run::{Extent, Job};
+use std::collections::VecDeque;
+use std::ffi::OsStr;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How a [`Mapper`] is made.
+#[derive(Clone)]
+pub struct MapperBuilder {
+    module: Module,
+    wasi: Wasi,
+    provided: Provided,
+    batch: Option<u32>,
+    max_memory: Option<u64>,
+    timeout: Option<Duration>,
+}
+
+impl MapperBuilder {
+    /// Sets what every instance is given, apart from its standard streams.
+    pub fn wasi(mut self, wasi: Wasi) -> Self {
+        self.wasi = wasi;
+        self
+    }
+
+    /// Adds an argument. The first is the program's name.
+    pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
+        self.wasi = self.wasi.arg(arg);
+        self
+    }
+
+    pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
+        self.wasi = self.wasi.env(name, value);
+        self
+    }
+
+    /// Lets the program import functions. They see what `data` returns for the record's number.
+    pub fn functions<T: Send + 'static>(
+        mut self,
+        linker: &Linker<T>,
+        data: impl Fn(u64) -> T + Send + Sync + 'static,
+    ) -> Self {
+        self.provided = Provided::new(&self.module, linker, data);
+        self
+    }
+
+    /// How many records run at once: 131,072 on a GPU and 1,024 on `cpu`, unless this is called.
+    pub fn batch(mut self, records: u32) -> Self {
+        self.batch = Some(records.max(1));
+        self
+    }
+
+    /// The most bytes that the memories and tables of an instance may have together.
+    pub fn max_memory(mut self, bytes: u64) -> Self {
+        self.max_memory = Some(bytes);
+        self
+    }
+
+    /// How long the instances of one launch may take together.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// Compiles the program, or loads it from the cache.
+    pub fn build(self) -> Result<Mapper> {
+        let Self { module, wasi, provided, batch, max_memory, timeout } = self;
+        let (engine, name) = (module.engine(), module.name());
+        if module.has_threads() {
+            return Err(Error::Limit(format!("{name} has threads: a mapper cannot run it")));
+        }
+        let device = engine.raw_device();
+        let batch = batch.unwrap_or(usual_batch(&**device));
+        let layout = Layout::suited(engine.is_gpu(), batch);
+        let build = Build::speculative(layout, device.properties().local_bytes);
+        let options =
+            CompileOptions { embedder: provided.signatures.clone(), ..CompileOptions::new(build, Entry::Start) };
+        let program = engine.program(name, module.wasm(), &options)?;
+        let extent = Extent { capacity: batch as usize, max_memory, ..Extent::default() };
+        let failed = |error| Error::of_compiler(name, error);
+        let mapper = gpu_run_map::Mapper::new(program, extent, None).map_err(failed)?;
+        let context = Arc::new(wasi.builder(provided.functions.clone())?);
+        Ok(Mapper { mapper, module: module.clone(), context, provided, batch: batch as usize, timeout })
+    }
+}
+
+impl fmt::Debug for MapperBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MapperBuilder").field("module", &self.module).field("batch", &self.batch).finish_non_exhaustive()
+    }
+}
+
+/// Runs one instance of a program for each record: the record is the instance's standard input.
+///
+/// The program stays on the device between two calls.
+///
+/// ```
+/// use gpu_run::{Config, Engine, Mapper, Module};
+/// # let engine = Engine::new(&Config::new().device("cpu").no_cache())?;
+/// # let module = Module::new(&engine, r#"
+/// #     (module
+/// #         (import "wasi_snapshot_preview1" "fd_read" (func $read (param i32 i32 i32 i32) (result i32)))
+/// #         (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+/// #         (memory (export "memory") 1)
+/// #         (data (i32.const 0) "\40\00\00\00\00\04\00\00")
+/// #         (func (export "_start")
+/// #             (drop (call $read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 4)))
+/// #             (drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 16)))))
+/// # "#)?;
+/// let mut mapper = Mapper::builder(&module).build()?;
+/// for output in mapper.map(["one", "two", "three"]) {
+///     println!("{}", String::from_utf8_lossy(&output?.stdout));
+/// }
+/// # Ok::<(), gpu_run::Error>(())
+/// ```
+pub struct Mapper {
+    mapper: gpu_run_map::Mapper,
+    module: Module,
+    context: Arc<gpu_run_wasi::Builder>,
+    provided: Provided,
+    batch: usize,
+    timeout: Option<Duration>,
+}
+
+impl Mapper {
+    pub fn builder(module: &Module) -> MapperBuilder {
+        let (wasi, provided) = (Wasi::new(), Provided::default());
+        MapperBuilder { module: module.clone(), wasi, provided, batch: None, max_memory: None, timeout: None }
+    }
+
+    /// Runs the program for each record, and returns the outputs in the records' order.
+    ///
+    /// Records are taken batch by batch, up to two batches before the outputs that were returned. An `Err` is a failure of the device or
+    /// of gpu-run, and the last item; how an instance ended is in its [`Output`].
+    pub fn map<R>(&mut self, records: R) -> Outputs<'_, R::IntoIter>
+    where
+        R: IntoIterator,
+        R::Item: Into<Bytes>,
+    {
+        let (records, under_way) = (records.into_iter(), VecDeque::new());
+        Outputs { mapper: self, records, next: 0, under_way, ready: None }
+    }
+
+    fn failed(&self, error: gpu_run_compiler::Error) -> Error {
+        Error::of_compiler(self.module.name(), error)
+    }
+}
+
+impl fmt::Debug for Mapper {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mapper").field("module", &self.module).field("batch", &self.batch).finish_non_exhaustive()
+    }
+}
+
+/// Batches that are begun before the outputs of the first are returned.
+const BATCHES_UNDER_WAY: usize = 2;
+
+/// The outputs of a mapper's records, in their order.
+pub struct Outputs<'m, R> {
+    mapper: &'m Mapper,
+    records: R,
+    /// The number of the next record.
+    next: u64,
+    /// Each with the number of its first record.
+    under_way: VecDeque<(u64, Pending)>,
+    /// The present part, the number of its first record, and how many of its outputs were returned.
+    ready: Option<(Results, u64, usize)>,
+}
+
+impl<R> Outputs<'_, R>
+where
+    R: Iterator,
+    R::Item: Into<Bytes>,
+{
+    /// Begins another batch. Returns whether there was one.
+    fn begin(&mut self) -> Result<bool> {
+        let (inner, first) = (self.mapper, self.next);
+        let job = |(number, record): (u64, R::Item)| Job { context: inner.context.clone(), number, stdin: record.into() };
+        let jobs: Vec<Job> = (first..).zip(self.records.by_ref().take(inner.batch)).map(job).collect();
+        if jobs.is_empty() {
+            return Ok(false);
+        }
+        self.next += jobs.len() as u64;
+        let pending = inner.mapper.begin(jobs, inner.timeout).map_err(|error| inner.failed(error))?;
+        self.under_way.push_back((first, pending));
+        Ok(true)
+    }
+
+    fn next_output(&mut self) -> Result<Option<Output>> {
+        loop {
+            if let Some((results, first, returned)) = &mut self.ready {
+                let number = *first + *returned as u64;
+                if let Some(done) = results.get(*returned) {
+                    *returned += 1;
+                    let failure = self.mapper.provided.failures.lock().remove(&number);
+                    let status = Status::new(done.end.clone(), self.mapper.timeout.is_some(), failure);
+                    let (stdout, stderr) = (done.stdout.to_vec(), done.stderr.to_vec());
+                    return Ok(Some(Output { status, stdout, stderr }));
+                }
+                if let Some((next, _)) = self.under_way.front_mut() {
+                    *next = number;
+                }
+                self.ready = None;
+            }
+            while self.under_way.len() < BATCHES_UNDER_WAY && self.begin()? {}
+            let Some((first, pending)) = self.under_way.front_mut() else { return Ok(None) };
+            match pending.next_part().map_err(|error| self.mapper.failed(error))? {
+                Some(part) => self.ready = Some((part, *first, 0)),
+                None => drop(self.under_way.pop_front()),
+            }
+        }
+    }
+}
+
+impl<R> Iterator for Outputs<'_, R>
+where
+    R: Iterator,
+    R::Item: Into<Bytes>,
+{
+    type Item = Result<Output>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_output().inspect_err(|_| self.under_way.clear()).transpose()
+    }
+}
+
+impl<R> fmt::Debug for Outputs<'_, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Outputs").field("next", &self.next).finish_non_exhaustive()
+    }
+}
