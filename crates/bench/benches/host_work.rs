@@ -22,8 +22,7 @@ fn main() {
 }
 
 fn mapper(wat: &str, layout: Layout, extent: Extent) -> Mapper {
-    let options =
-        CompileOptions::new(Build::Exact(layout), Entry::Start);
+    let options = CompileOptions::new(Build::Exact(layout), Entry::Start);
     let compiled = Compiled::new(&wat::parse_str(wat).unwrap(), &options).unwrap();
     let program = Program::load(gpu_run_device::cpu::open(), Arc::new(compiled)).unwrap();
     Mapper::new(Arc::new(program), extent, None).unwrap()

@@ -1,5 +1,6 @@
 //! Compiles wasm to PTX: the compiler's passes, in order.
 
+use crate::adapter::{self, Adapter};
 use crate::cached::TO_PTX;
 use crate::error::Error;
 use crate::image::{Initial, State};
@@ -11,7 +12,8 @@ use gpu_run_ptx as ptx;
 use gpu_run_wasm::link::Part;
 use gpu_run_wasm::slot::{MemoryHome, SlotLayout};
 use gpu_run_wasm::{
-    self as wasm, EmbedderFunctions, ExportKind, FuncType, FunctionKind, Memory, Module, ValType, WasmFeatures, printable,
+    self as wasm, EmbedderFunctions, ExportKind, FuncType, FunctionKind, Memory, Module, ValType, WasmFeatures,
+    printable,
 };
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
@@ -40,6 +42,8 @@ pub struct CompileOptions {
     pub backtrace: bool,
     /// What the module may import beside what gpu-run itself provides.
     pub embedder: EmbedderFunctions,
+    /// What the program begins with, if not with a function of the module itself.
+    pub adapter: Option<Adapter>,
 }
 
 /// The PTX target if none is named: every GPU of sm_75 or newer runs it.
@@ -48,7 +52,7 @@ pub const DEFAULT_TARGET: u32 = 75;
 impl CompileOptions {
     pub fn new(build: Build, entry: Entry) -> Self {
         let embedder = EmbedderFunctions::default();
-        Self { build, sm: DEFAULT_TARGET, entry, registers: None, backtrace: false, embedder }
+        Self { build, sm: DEFAULT_TARGET, entry, registers: None, backtrace: false, embedder, adapter: None }
     }
 
     /// Returns the options for translating these entries and all functions they reach.
@@ -161,7 +165,7 @@ impl Compiled {
         TO_PTX.fetch_add(1, Ordering::Relaxed);
         let mut timings = Vec::new();
         let mut timed = Stopwatch { timings: &mut timings, since: Instant::now() };
-        let module = wasm::decode(bytes, features, &options.embedder)?;
+        let module = adapter::decode(bytes, features, options.adapter.as_ref(), &options.embedder)?;
         timed.lap("decode");
         let bytes = Arc::new(bytes.to_vec());
         Self::of_module(module, bytes, options, features, &State::default(), timings, until)
@@ -242,10 +246,14 @@ impl Compiled {
 
     /// Returns names and source lines.
     pub(crate) fn symbols(&self) -> &Arc<Symbols> {
-        self.symbols.get_or_init(|| match wasm::decode(&self.wasm, self.features, &self.options.embedder) {
+        self.symbols.get_or_init(|| match self.decoded() {
             Ok(module) => Arc::new(Symbols::new(&module)),
             Err(_) => Arc::default(),
         })
+    }
+
+    pub(crate) fn decoded(&self) -> Result<Module<'_>, Error> {
+        adapter::decode(&self.wasm, self.features, self.options.adapter.as_ref(), &self.options.embedder)
     }
 
     pub fn ptx(&self) -> &str {
@@ -334,8 +342,9 @@ fn initialize_first(module: &mut Module<'_>, called: &str) -> Result<(), Error> 
 fn entries(module: &Module<'_>, entry: &Entry) -> Result<Vec<(u32, EntryFunction)>, Error> {
     let functions = module.exports.iter().filter_map(|e| match e.kind {
         ExportKind::Function(index) => {
-            let (part, name) = (e.part, e.name.to_owned());
-            Some((index, EntryFunction { part, name, ty: module.function_type(index).clone() }))
+            // Whoever calls an adapter's function does not know that there are two modules.
+            let part = if module.is_adapted { 0 } else { e.part };
+            Some((index, EntryFunction { part, name: e.name.to_owned(), ty: module.function_type(index).clone() }))
         }
         _ => None,
     });
@@ -345,7 +354,8 @@ fn entries(module: &Module<'_>, entry: &Entry) -> Result<Vec<(u32, EntryFunction
         Entry::Function(name) => name,
     };
     let all: Vec<_> = functions.collect();
-    match all.iter().find(|(_, f)| f.name == wanted) {
+    // An adapter comes last.
+    match all.iter().rfind(|(_, f)| f.name == wanted) {
         Some(found) => Ok(vec![found.clone()]),
         None => Err(missing(wanted, &all)),
     }

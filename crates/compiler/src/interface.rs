@@ -15,6 +15,17 @@ pub struct Interface {
     pub exports: Vec<Item>,
     /// Whether the program can start threads.
     pub has_threads: bool,
+    pub memories: Memories,
+}
+
+/// What a module's memories are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Memories {
+    #[default]
+    None,
+    /// The first one has 32-bit addresses and belongs to the instance alone.
+    First,
+    Other,
 }
 
 /// Something that is imported or exported.
@@ -37,7 +48,12 @@ impl Interface {
             Item { name: export.name.to_owned(), function }
         });
         let exports = exports.collect();
-        Ok(Self { imports: imports(&module), exports, has_threads: has_threads(&module) })
+        let memories = match &module.memories[..] {
+            [] => Memories::None,
+            [first, ..] if !first.is_64 && !first.shared => Memories::First,
+            _ => Memories::Other,
+        };
+        Ok(Self { imports: imports(&module), exports, has_threads: has_threads(&module), memories })
     }
 }
 

@@ -8,6 +8,7 @@
 //! [`Compiler`] does both through the cache: a program that was compiled once is loaded from there. The cache's key
 //! covers this crate and the crates it compiles with, and nothing else, see `build.rs`.
 
+mod adapter;
 mod backtrace;
 mod cached;
 mod compile;
@@ -25,6 +26,7 @@ mod stored;
 mod symbols;
 mod value;
 
+pub use adapter::Adapter;
 pub use backtrace::{Backtrace, Calls, Chain, Detail, NotedCalls};
 pub use cached::{Compiler, Report, Request, Unloaded, compilations};
 pub use compile::{
@@ -34,9 +36,10 @@ pub use compile::{
 pub use error::Error;
 pub use explain::{Explained, explain, explain_within};
 pub use gpu_run_abi::{Build, Layout, Placement};
+pub use gpu_run_wasm::link::ADAPTED;
 pub use gpu_run_wasm::{EmbedderFunction, EmbedderFunctions, Parameter, WasmFeatures, printable};
 pub use image::{Initial, InitialMemory, InitialPiece, State};
-pub use interface::{FunctionType, Interface, Item, Unprovided};
+pub use interface::{FunctionType, Interface, Item, Memories, Unprovided};
 pub use place::Place;
 pub use program::{Program, Trap, stack_limit};
 pub use stack::StackFrame;

@@ -2,7 +2,7 @@
 
 use crate::backtrace::NotedCalls;
 use crate::compile::Compiled;
-use gpu_run_wasm::{self as wasm, ValType};
+use gpu_run_wasm::ValType;
 
 /// A function on the way to a trap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +31,7 @@ impl Compiled {
     /// This takes as long as decoding it, once.
     pub fn types_of_globals(&self) -> &[ValType] {
         self.global_types.get_or_init(|| {
-            let module = wasm::decode(&self.wasm, self.features, &self.options.embedder);
-            module.map_or_else(|_| Vec::new(), |module| module.globals.iter().map(|global| global.ty).collect())
+            self.decoded().map_or_else(|_| Vec::new(), |module| module.globals.iter().map(|global| global.ty).collect())
         })
     }
 }

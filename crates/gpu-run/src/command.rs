@@ -132,9 +132,7 @@ impl Command {
         let buffers: Vec<_> = (0..instances).map(|_| (OutputBuffer::new(), OutputBuffer::new())).collect();
         let contexts = (0u64..)
             .zip(&buffers)
-            .map(|(number, (stdout, stderr))| {
-                self.context(number, self.wasi.clone().stdout(stdout).stderr(stderr))
-            })
+            .map(|(number, (stdout, stderr))| self.context(number, self.wasi.clone().stdout(stdout).stderr(stderr)))
             .collect::<Result<_>>()?;
         let statuses = self.run(contexts)?;
         let output = |(status, (stdout, stderr)): (Status, (OutputBuffer, OutputBuffer))| Output {
@@ -175,9 +173,9 @@ impl Command {
         };
         let outcomes = ran.map_err(|error| Error::of_compiler(name, error))?;
         let mut failures = std::mem::take(&mut *self.provided.failures.lock());
-        let statuses = (0..).zip(outcomes).map(|(number, outcome)| {
-            Status::new(outcome.end, self.timeout.is_some(), failures.remove(&number))
-        });
+        let statuses = (0..)
+            .zip(outcomes)
+            .map(|(number, outcome)| Status::new(outcome.end, self.timeout.is_some(), failures.remove(&number)));
         Ok(statuses.collect())
     }
 
@@ -216,7 +214,10 @@ pub enum Status {
     Trapped(Box<Trap>),
     TimedOut,
     /// A function of the embedder failed.
-    Failed { function: String, source: AnyError },
+    Failed {
+        function: String,
+        source: AnyError,
+    },
 }
 
 impl Status {

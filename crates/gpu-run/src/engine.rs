@@ -125,12 +125,7 @@ impl Engine {
     }
 
     /// Loads a program from the cache, or compiles it.
-    pub(crate) fn program(
-        &self,
-        name: &str,
-        wasm: &Arc<Vec<u8>>,
-        options: &CompileOptions,
-    ) -> Result<Arc<Program>> {
+    pub(crate) fn program(&self, name: &str, wasm: &Arc<Vec<u8>>, options: &CompileOptions) -> Result<Arc<Program>> {
         let failed = |error| Error::of_compiler(name, error);
         let Inner { device, compiler } = &*self.inner;
         let options = options.settled(device.properties());

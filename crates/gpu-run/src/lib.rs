@@ -16,7 +16,7 @@
 //!
 //! let engine = Engine::new(&Config::new())?;
 //! let module = Module::from_file(&engine, "app.wasm")?;
-//! let mapper = Mapper::builder(&module).arg("app").build()?;
+//! let mut mapper = Mapper::builder(&module).arg("app").build()?;
 //! for output in mapper.map((0..1_000_000).map(|i| format!("record {i}"))) {
 //!     println!("{}", String::from_utf8_lossy(&output?.stdout));
 //! }
@@ -27,6 +27,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))] // In a test, `unwrap` is an assertion.
 
+mod columns;
 mod command;
 mod engine;
 mod error;
@@ -38,6 +39,7 @@ mod store;
 mod value;
 mod wasi;
 
+pub use columns::{FunctionMapper, Rows};
 pub use command::{Command, Output, Status};
 pub use engine::{Config, Engine};
 pub use error::{AnyError, Error, Result};

@@ -82,8 +82,7 @@ impl<T: Send + 'static> Linker<T> {
             return Err(Error::Define { module, name, why: "is provided already".into() });
         }
         let call = move |caller: Caller<'_, T>, arguments: Arguments<'_>| function.call(caller, arguments);
-        let function =
-            HostFunction { parameters: F::parameters(), result: F::result(), call: Box::new(call), blocks };
+        let function = HostFunction { parameters: F::parameters(), result: F::result(), call: Box::new(call), blocks };
         self.functions.insert(key, Arc::new(function));
         Ok(self)
     }

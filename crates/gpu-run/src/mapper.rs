@@ -1,13 +1,15 @@
 //! Many records through one program.
 
+use crate::columns::FunctionMapper;
 use crate::command::{Output, Provided, Status};
 use crate::error::{Error, Result};
 use crate::linker::Linker;
 use crate::module::Module;
+use crate::value::{Parameters, Results as FunctionResults};
 use crate::wasi::Wasi;
 use bytes::Bytes;
 use gpu_run_abi::Layout;
-use gpu_run_compiler::{Build, CompileOptions, Entry};
+use gpu_run_compiler::{Adapter, Build, CompileOptions, Entry};
 use gpu_run_map::{Pending, Results, usual_batch};
 use gpu_run_run::{Extent, Job};
 use std::collections::VecDeque;
@@ -19,10 +21,10 @@ use std::time::Duration;
 /// How a [`Mapper`] is made.
 #[derive(Clone)]
 pub struct MapperBuilder {
-    module: Module,
+    pub(crate) module: Module,
     wasi: Wasi,
     provided: Provided,
-    batch: Option<u32>,
+    pub(crate) batch: Option<u32>,
     max_memory: Option<u64>,
     timeout: Option<Duration>,
 }
@@ -75,6 +77,29 @@ impl MapperBuilder {
 
     /// Compiles the program, or loads it from the cache.
     pub fn build(self) -> Result<Mapper> {
+        self.adapted(None)
+    }
+
+    /// Like [`MapperBuilder::build`], but calls an exported function for each of many rows instead of running the program for each record.
+    ///
+    /// ```
+    /// # use gpu_run::{Config, Engine, Mapper, Module};
+    /// # let engine = Engine::new(&Config::new().device("cpu").no_cache())?;
+    /// let module = Module::new(&engine, r#"
+    ///     (module (func (export "mean") (param f64 f64) (result f64)
+    ///         (f64.div (f64.add (local.get 0) (local.get 1)) (f64.const 2))))
+    /// "#)?;
+    /// let mut mean = Mapper::builder(&module).function::<(f64, f64), f64>("mean")?;
+    /// let means: Vec<f64> = mean.map([(1.0, 2.0), (10.0, 20.0)]).map(|row| row.unwrap().unwrap()).collect();
+    /// assert_eq!(means, [1.5, 15.0]);
+    /// # Ok::<(), gpu_run::Error>(())
+    /// ```
+    pub fn function<P: Parameters, R: FunctionResults>(self, name: &str) -> Result<FunctionMapper<P, R>> {
+        FunctionMapper::new(self, name)
+    }
+
+    /// Compiles the program with what it begins with, if that is not its own `_start`.
+    pub(crate) fn adapted(self, adapter: Option<Adapter>) -> Result<Mapper> {
         let Self { module, wasi, provided, batch, max_memory, timeout } = self;
         let (engine, name) = (module.engine(), module.name());
         if module.has_threads() {
@@ -84,8 +109,8 @@ impl MapperBuilder {
         let batch = batch.unwrap_or(usual_batch(&**device));
         let layout = Layout::suited(engine.is_gpu(), batch);
         let build = Build::speculative(layout, device.properties().local_bytes);
-        let options =
-            CompileOptions { embedder: provided.signatures.clone(), ..CompileOptions::new(build, Entry::Start) };
+        let embedder = provided.signatures.clone();
+        let options = CompileOptions { embedder, adapter, ..CompileOptions::new(build, Entry::Start) };
         let program = engine.program(name, module.wasm(), &options)?;
         let extent = Extent { capacity: batch as usize, max_memory, ..Extent::default() };
         let failed = |error| Error::of_compiler(name, error);
@@ -97,7 +122,10 @@ impl MapperBuilder {
 
 impl fmt::Debug for MapperBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MapperBuilder").field("module", &self.module).field("batch", &self.batch).finish_non_exhaustive()
+        f.debug_struct("MapperBuilder")
+            .field("module", &self.module)
+            .field("batch", &self.batch)
+            .finish_non_exhaustive()
     }
 }
 
@@ -186,7 +214,8 @@ where
     /// Begins another batch. Returns whether there was one.
     fn begin(&mut self) -> Result<bool> {
         let (inner, first) = (self.mapper, self.next);
-        let job = |(number, record): (u64, R::Item)| Job { context: inner.context.clone(), number, stdin: record.into() };
+        let job =
+            |(number, record): (u64, R::Item)| Job { context: inner.context.clone(), number, stdin: record.into() };
         let jobs: Vec<Job> = (first..).zip(self.records.by_ref().take(inner.batch)).map(job).collect();
         if jobs.is_empty() {
             return Ok(false);

@@ -2,10 +2,13 @@
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use gpu_run_compiler::{FunctionType, Interface, Item};
+use gpu_run_compiler::{FunctionType, Interface, Item, Memories};
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
+
+/// The function that a library module wants to be called once, before all others.
+pub(crate) const INITIALIZE: &str = "_initialize";
 
 /// A validated WebAssembly module. Clones are the same module.
 ///
@@ -81,10 +84,17 @@ impl Module {
         self.inner.interface.has_threads
     }
 
+    pub(crate) fn has_initialize(&self) -> bool {
+        self.function(INITIALIZE).is_some_and(|function| *function.ty == FunctionType::default())
+    }
+
+    pub(crate) fn memories(&self) -> Memories {
+        self.inner.interface.memories
+    }
+
     pub(crate) fn wasm(&self) -> &Arc<Vec<u8>> {
         &self.inner.wasm
     }
-
 }
 
 impl fmt::Debug for Module {

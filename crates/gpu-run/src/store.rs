@@ -3,7 +3,7 @@
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::linker::{Failure, Failures, Linker, Shared};
-use crate::module::Module;
+use crate::module::{INITIALIZE, Module};
 use crate::value::{Parameters, Results};
 use crate::wasi::Wasi;
 use gpu_run_abi::TrapCode;
@@ -14,9 +14,6 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-
-/// The function that a library module wants to be called once, before all others.
-const INITIALIZE: &str = "_initialize";
 
 static STORES: AtomicU64 = AtomicU64::new(0);
 
@@ -144,7 +141,7 @@ impl<T: Send + 'static> Linker<T> {
         };
         store.homes.push(Home { module: module.clone(), instance, exited: None });
         let instance = Instance { store: store.number, at: store.homes.len() - 1 };
-        if module.function(INITIALIZE).is_some_and(|function| *function.ty == FunctionType::default()) {
+        if module.has_initialize() {
             instance.call(store, INITIALIZE, &[])?;
         }
         Ok(instance)

@@ -58,6 +58,8 @@ scalars! {
 pub trait Parameters {
     fn types() -> Vec<ValueType>;
     fn values(self) -> Vec<Value>;
+    /// Appends a word for each parameter.
+    fn put_words(self, bytes: &mut Vec<u8>);
 }
 
 /// The results of a typed function: nothing, a scalar, or a tuple of scalars.
@@ -65,6 +67,8 @@ pub trait Results: Sized {
     fn types() -> Vec<ValueType>;
     /// Returns `None` if the values have other types.
     fn of_values(values: &[Value]) -> Option<Self>;
+    /// Returns `None` if these are not as many words as there are results.
+    fn of_words(words: &[[u8; 8]]) -> Option<Self>;
 }
 
 impl<S: Scalar> Parameters for S {
@@ -73,6 +77,9 @@ impl<S: Scalar> Parameters for S {
     }
     fn values(self) -> Vec<Value> {
         vec![self.to_value()]
+    }
+    fn put_words(self, bytes: &mut Vec<u8>) {
+        bytes.extend_from_slice(&self.to_word().to_le_bytes());
     }
 }
 
@@ -83,6 +90,12 @@ impl<S: Scalar> Results for S {
     fn of_values(values: &[Value]) -> Option<Self> {
         match values {
             [value] => S::of_value(*value),
+            _ => None,
+        }
+    }
+    fn of_words(words: &[[u8; 8]]) -> Option<Self> {
+        match words {
+            [word] => Some(S::of_word(u64::from_le_bytes(*word))),
             _ => None,
         }
     }
@@ -99,6 +112,11 @@ macro_rules! tuples {
                 let ($($name,)*) = self;
                 vec![$($name.to_value()),*]
             }
+            #[allow(non_snake_case, unused_variables)]
+            fn put_words(self, bytes: &mut Vec<u8>) {
+                let ($($name,)*) = self;
+                $(bytes.extend_from_slice(&$name.to_word().to_le_bytes());)*
+            }
         }
 
         impl<$($name: Scalar),*> Results for ($($name,)*) {
@@ -109,6 +127,11 @@ macro_rules! tuples {
             fn of_values(values: &[Value]) -> Option<Self> {
                 let [$($name),*] = values else { return None };
                 Some(($($name::of_value(*$name)?,)*))
+            }
+            #[allow(non_snake_case)]
+            fn of_words(words: &[[u8; 8]]) -> Option<Self> {
+                let [$($name),*] = words else { return None };
+                Some(($($name::of_word(u64::from_le_bytes(*$name)),)*))
             }
         }
     )*};

@@ -211,7 +211,8 @@ fn every_instance_of_a_command_has_data_of_its_own() {
 
 #[test]
 fn a_record_whose_function_fails_does_not_disturb_the_others() {
-    let mut mapper = Mapper::builder(&wat!("program")).batch(64).functions(&changing(), |number| number).build().unwrap();
+    let mut mapper =
+        Mapper::builder(&wat!("program")).batch(64).functions(&changing(), |number| number).build().unwrap();
     for _ in 0..2 {
         let records = (0..1000).map(|i| if i % 100 == 37 { format!("bad {i}") } else { format!("record {i}") });
         let outputs: Vec<_> = mapper.map(records).map(Result::unwrap).collect();
@@ -232,7 +233,8 @@ fn a_record_whose_function_fails_does_not_disturb_the_others() {
 
 #[test]
 fn outputs_that_nobody_waits_for_are_given_up() {
-    let mut mapper = Mapper::builder(&wat!("program")).batch(16).functions(&changing(), |number| number).build().unwrap();
+    let mut mapper =
+        Mapper::builder(&wat!("program")).batch(16).functions(&changing(), |number| number).build().unwrap();
     for taken in [0, 1, 20] {
         let records = (0..200).map(|i| format!("record {i}"));
         assert!(mapper.map(records).take(taken).all(|output| output.unwrap().status.success()));
@@ -261,4 +263,84 @@ fn functions_that_block_run_side_by_side() {
     }
     let most = most.load(Ordering::SeqCst);
     assert!(most > 8, "only {most} ran at once");
+}
+
+#[test]
+fn a_function_is_called_for_each_row() {
+    let text = r#"
+        (module
+            (memory 1)
+            (global $calls (mut i32) (i32.const 0))
+            (func (export "_initialize") (global.set $calls (i32.const 100)))
+            (func (export "divmod") (param i32 i64) (result i32 i64)
+                (global.set $calls (i32.add (global.get $calls) (i32.const 1)))
+                (i32.div_s (local.get 0) (i32.wrap_i64 (local.get 1)))
+                (i64.rem_s (i64.extend_i32_s (local.get 0)) (local.get 1)))
+            (func (export "calls") (result i32)
+                (global.set $calls (i32.add (global.get $calls) (i32.const 1)))
+                (global.get $calls))
+            (func (export "nothing") (param f32)))"#;
+    let module = module(text);
+    let mut divmod = Mapper::builder(&module).function::<(i32, i64), (i32, i64)>("divmod").unwrap();
+    // 64 rows are a group: fewer, as many, one more, and several batches.
+    for count in [0, 1, 63, 64, 65, 1000, 100_000] {
+        let rows: Vec<(i32, i64)> = (0..count).map(|i| (i * 7 - 500, i64::from(i % 9) + 1)).collect();
+        let results: Vec<_> = divmod.map(rows.clone()).map(|row| row.unwrap().unwrap()).collect();
+        let expected: Vec<_> = rows.iter().map(|(a, b)| (a / *b as i32, i64::from(*a) % b)).collect();
+        assert_eq!(results, expected);
+    }
+    let mut calls = Mapper::builder(&module).function::<(), i32>("calls").unwrap();
+    let results: Vec<i32> = calls.map(vec![(); 100]).map(|row| row.unwrap().unwrap()).collect();
+    assert!(results.iter().zip(0..).all(|(calls, row)| *calls == 101 + row % 64), "{results:?}");
+    let mut nothing = Mapper::builder(&module).function::<f32, ()>("nothing").unwrap();
+    assert_eq!(nothing.map([1.0; 70]).filter(|row| matches!(row, Ok(Ok(())))).count(), 70);
+}
+
+#[test]
+fn a_row_that_traps_fails_alone() {
+    let text =
+        r#"(module (func (export "divide") (param i32 i32) (result i32) (i32.div_s (local.get 0) (local.get 1))))"#;
+    let mut divide = Mapper::builder(&module(text)).function::<(i32, i32), i32>("divide").unwrap();
+    let rows: Vec<(i32, i32)> = (0..1000).map(|i| (i, i % 10)).collect();
+    for (row, (a, b)) in divide.map(rows.clone()).zip(rows) {
+        match row.unwrap() {
+            Ok(result) => assert_eq!(Some(result), a.checked_div(b)),
+            Err(Status::Trapped(trap)) => {
+                assert_eq!((b, trap.code), (0, gpu_run::TrapCode::IntegerDivisionByZero));
+                assert_eq!(trap.name.as_deref(), Some("divide"), "places are the module's own");
+            }
+            Err(other) => panic!("{other}"),
+        }
+    }
+}
+
+#[test]
+fn functions_that_cannot_be_called_for_rows_are_refused() {
+    let builder = Mapper::builder(&module(r#"(module (func (export "one\"\\") (result i32) (i32.const 1)))"#));
+    assert!(matches!(builder.clone().function::<(), i32>("two"), Err(Error::MissingExport(_))));
+    assert!(matches!(builder.clone().function::<i32, i32>("one\"\\"), Err(Error::Signature { .. })));
+    let mut odd = builder.function::<(), i32>("one\"\\").unwrap();
+    assert_eq!(odd.map([()]).next().unwrap().unwrap().unwrap(), 1);
+    let shared = module(r#"(module (memory i64 1) (func (export "f")))"#);
+    assert!(matches!(Mapper::builder(&shared).function::<(), ()>("f"), Err(Error::Limit(_))));
+}
+
+#[test]
+fn what_a_function_prints_is_not_taken_for_results() {
+    let text = r#"
+        (module
+            (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+            (memory (export "memory") 1)
+            (data (i32.const 0) "\08\00\00\00\08\00\00\00printed\n")
+            (func (export "f") (param i32) (result i32)
+                (if (i32.eq (local.get 0) (i32.const 5))
+                    (then (drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 100)))))
+                (local.get 0)))"#;
+    let mut f = Mapper::builder(&module(text)).function::<i32, i32>("f").unwrap();
+    for (i, row) in f.map(0..10).enumerate() {
+        match row.unwrap() {
+            Ok(result) => assert!(result == i as i32 && i != 5),
+            Err(status) => assert!(i == 5 && status.to_string().contains("printed"), "{i}: {status}"),
+        }
+    }
 }

@@ -83,13 +83,7 @@ impl Embedder {
         Self::new(self.functions.clone(), self.number)
     }
 
-    pub(crate) fn call(
-        &mut self,
-        words: &[u64],
-        input: &[u8],
-        since: &mut Option<Instant>,
-        out: &mut Out,
-    ) -> Result {
+    pub(crate) fn call(&mut self, words: &[u64], input: &[u8], since: &mut Option<Instant>, out: &mut Out) -> Result {
         let [function, room] = exactly(words)?;
         let room = room as usize;
         let functions = self.functions.as_ref().ok_or(Stop::Refused)?;

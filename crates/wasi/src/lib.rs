@@ -136,7 +136,11 @@ impl Context {
         self.net.timeout = waiting.and_then(|waiting| waiting.timeout);
         self.embedder.repeated = waiting.and_then(|waiting| waiting.call);
         let reply = self.call(call, words, input, out);
-        *waiting = self.since.take().map(|since| Waiting { since, timeout: self.net.timeout, call: self.embedder.repeated.take() });
+        *waiting = self.since.take().map(|since| Waiting {
+            since,
+            timeout: self.net.timeout,
+            call: self.embedder.repeated.take(),
+        });
         reply
     }
 

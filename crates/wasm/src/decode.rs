@@ -175,6 +175,8 @@ pub struct Module<'a> {
     pub code_start: usize,
     /// Whether each function may be called through a reference.
     pub address_taken: Vec<bool>,
+    /// Whether the last part is an adapter, which has no place in the module's file.
+    pub is_adapted: bool,
     /// Where the index spaces of each module lie in those of the program.
     pub parts: Vec<link::Part>,
     /// Function bodies, each with the index of its part.
@@ -216,20 +218,21 @@ impl<'a> Module<'a> {
     pub(crate) fn largest_frame(&self) -> u64 {
         u64::from(self.surveys.iter().map(|survey| survey.frame).max().unwrap_or(0))
     }
-    /// Returns where a function's body lies in the file; an empty range for an imported function.
+    /// Returns where a function's body lies in the file; an empty range for an imported function. An adapter's functions lie behind all
+    /// others.
     pub fn body_range(&self, function: u32) -> Range<usize> {
         let index = (function as usize).checked_sub(self.imports.len());
-        index.and_then(|index| self.bodies.get(index)).map_or(0..0, |(_, body)| body.range())
+        match index.and_then(|index| self.bodies.get(index)) {
+            None => 0..0,
+            Some((part, _)) if self.is_adapted && *part > 0 => usize::MAX..usize::MAX,
+            Some((_, body)) => body.range(),
+        }
     }
 }
 
 /// Decodes and validates a module that imports only what the host or the embedder provides. `features` are the features that the module
 /// may use. A feature that is allowed but not supported yet is reported by name.
-pub fn decode<'a>(
-    bytes: &'a [u8],
-    features: WasmFeatures,
-    embedder: &EmbedderFunctions,
-) -> Result<Module<'a>, Error> {
+pub fn decode<'a>(bytes: &'a [u8], features: WasmFeatures, embedder: &EmbedderFunctions) -> Result<Module<'a>, Error> {
     let module = decode_unlinked(bytes, features)?;
     let targets = vec![None; module.imports.len()];
     link::link(vec![(module, targets)], embedder)

@@ -41,7 +41,10 @@ impl EmbedderFunction {
             Parameter::F64 => vec![ValType::F64],
             Parameter::Bytes | Parameter::Room => vec![ValType::I32; 2],
         };
-        FuncType { params: self.parameters.iter().flat_map(types).collect(), results: self.result.into_iter().collect() }
+        FuncType {
+            params: self.parameters.iter().flat_map(types).collect(),
+            results: self.result.into_iter().collect(),
+        }
     }
 
     pub(crate) fn find(functions: &[Self], module: &str, name: &str) -> Option<u32> {

@@ -75,6 +75,35 @@ pub fn link<'a>(
     Ok(linker.finish())
 }
 
+/// The name under which an adapter imports from the module that it adapts.
+pub const ADAPTED: &str = "guest";
+/// The adapter's name for the module's first memory, whether it is exported or not.
+const MEMORY: &str = "memory";
+
+/// Links a module with an adapter, which imports the module's functions by their exported names, and its first memory. Places in the
+/// program are places in the module's file.
+pub fn adapt<'a>(
+    module: Unlinked<'a>,
+    mut adapter: Unlinked<'a>,
+    embedder: &EmbedderFunctions,
+) -> Result<Module<'a>, Error> {
+    let target = |import: &Import<'_>| match (import.module, import.kind, import.name) {
+        (ADAPTED, ImportKind::Memory, MEMORY) => Some(ExportKind::Memory(0)),
+        (ADAPTED, ..) => module.exports.iter().find(|export| export.name == import.name).map(|export| export.kind),
+        _ => None,
+    };
+    let target = |import| target(import).map(|item| Target { part: 0, item });
+    let targets = adapter.imports.iter().map(target).collect();
+    // Its names for what it imports are not the module's.
+    adapter.names.clear();
+    let (own, start) = (vec![None; module.imports.len()], module.start);
+    let (debug_sections, code_start) = (module.debug_sections.clone(), module.code_start);
+    let mut program = link(vec![(module, own), (adapter, targets)], embedder)?;
+    program.start = start.map(|start| program.parts[0].functions[start as usize]);
+    (program.debug_sections, program.code_start, program.is_adapted) = (debug_sections, code_start, true);
+    Ok(program)
+}
+
 #[derive(Default)]
 struct Linker<'a> {
     program: Module<'a>,

@@ -69,8 +69,7 @@ pub(super) fn compile(
     let layout = bench.layout(&**device, instances);
     let failed = |error| Failure::compiler(&source.name, error);
     let speculative = gpu_run_compiler::Build::speculative(layout, device.properties().local_bytes);
-    let usual =
-        CompileOptions { sm: bench.sm, ..CompileOptions::new(speculative, Entry::Start) };
+    let usual = CompileOptions { sm: bench.sm, ..CompileOptions::new(speculative, Entry::Start) };
     let variant = if bench.tunes && instances > 1 { fastest(device, source, &usual, &jobs, instances)? } else { None };
     let options = variant.map_or_else(|| usual.clone(), |variant| variant.options(&usual));
     let kept = TempDir::new()?;

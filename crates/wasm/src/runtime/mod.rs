@@ -144,11 +144,13 @@ pub(crate) fn functions(env: &Env<'_>, entries: &[u32], isa: &OwnedTargetIsa) ->
     for (i, import) in env.module.imports.iter().enumerate() {
         let ty = clif_signature(env.module.function_type(i as u32));
         let name = UserFuncName::user(namespace::WASM, i as u32);
-        all.push(make(name, ty, i as u32, FunctionKind::Stub, import.name(&env.module.embedder).into(), &mut |code| match *import {
-            Imported::Host(call) => stub::build(code, call),
-            Imported::Device(call) => device::stub(code, call),
-            Imported::Spawn => spawn::spawn(code),
-            Imported::Embedder(number) => embedder::stub(code, number, &env.module.embedder[number as usize]),
+        all.push(make(name, ty, i as u32, FunctionKind::Stub, import.name(&env.module.embedder).into(), &mut |code| {
+            match *import {
+                Imported::Host(call) => stub::build(code, call),
+                Imported::Device(call) => device::stub(code, call),
+                Imported::Spawn => spawn::spawn(code),
+                Imported::Embedder(number) => embedder::stub(code, number, &env.module.embedder[number as usize]),
+            }
         }));
     }
     for (index, _) in (0u32..).zip(&env.module.traits.tails).filter(|(_, tails)| **tails) {

@@ -30,7 +30,11 @@ pub(crate) fn check_imports(module: &Module<'_>, build: &Build) -> Result<(), Er
                 Imported::Host(_) | Imported::Embedder(_) => "calls the host, which a gang cannot do",
                 Imported::Spawn => "starts threads, but this program was compiled without threads",
             };
-            Err(Error::Limit(format!("it imports `{}.{}`, which {why}", import.module(&module.embedder), import.name(&module.embedder))))
+            Err(Error::Limit(format!(
+                "it imports `{}.{}`, which {why}",
+                import.module(&module.embedder),
+                import.name(&module.embedder)
+            )))
         }
     }
 }

@@ -1,0 +1,279 @@
+//! A function of scalars, called for each of many rows.
+//!
+//! Rows travel as records do: the stdin of an instance has a group of rows, a word for each parameter, and its stdout a word for each result.
+//! What reads and writes them is an adapter, a few instructions that are linked with the module ([`adapter`]). If an instance with a group
+//! fails, each of its rows runs again alone, so that only the row fails that is at fault.
+
+use crate::command::{Output, Status};
+use crate::error::{Error, Result};
+use crate::mapper::{Mapper, MapperBuilder, Outputs};
+use crate::module::INITIALIZE;
+use crate::value::{Parameters, Results};
+use bytes::Bytes;
+use gpu_run_compiler::{ADAPTED, Adapter, FunctionType, Memories, ValueType};
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+const WORD: usize = 8;
+/// Bytes of a page of memory.
+const PAGE: usize = 64 << 10;
+/// Rows of a group. An instance takes some microseconds to begin and to end.
+const ROWS: usize = 64;
+/// Rows that run alone at once, when their groups have failed.
+const ALONE: u32 = 256;
+
+/// Calls an exported function for each of many rows; [`MapperBuilder::function`] makes one.
+pub struct FunctionMapper<P, R> {
+    groups: Mapper,
+    /// From the first group on that fails.
+    alone: Option<Mapper>,
+    builder: MapperBuilder,
+    adapter: Adapter,
+    types: PhantomData<fn(P) -> R>,
+}
+
+impl<P: Parameters, R: Results> FunctionMapper<P, R> {
+    pub(crate) fn new(builder: MapperBuilder, name: &str) -> Result<Self> {
+        let wanted = FunctionType { params: P::types(), results: R::types() };
+        let module = &builder.module;
+        let Some(function) = module.function(name) else {
+            return Err(Error::MissingExport(format!("{} exports no function `{name}`", module.name())));
+        };
+        if *function.ty != wanted {
+            let (function, expected) = (name.into(), function.ty.to_string());
+            return Err(Error::Signature { function, expected, found: wanted.to_string() });
+        }
+        let memory = match module.memories() {
+            Memories::None => "(memory 0)".to_owned(),
+            Memories::First => format!("(import {ADAPTED:?} \"memory\" (memory 0))"),
+            Memories::Other => {
+                let name = module.name();
+                return Err(Error::Limit(format!(
+                    "{name} has a memory with 64-bit addresses, or one that threads share"
+                )));
+            }
+        };
+        let text = adapter(name, &wanted, module.has_initialize(), &memory);
+        let adapter = wat::parse_str(&text).map_err(|error| Error::Internal(format!("{error}, in\n{text}")))?;
+        let adapter = Adapter::new(adapter);
+        let groups = builder.clone().adapted(Some(adapter.clone()))?;
+        Ok(Self { groups, alone: None, builder, adapter, types: PhantomData })
+    }
+
+    /// Calls the function for each row, and returns its results in the rows' order. The inner `Err` says how a row failed; the outer is a
+    /// failure of the device or of gpu-run, and the last item.
+    pub fn map<I: IntoIterator<Item = P>>(&mut self, rows: I) -> Rows<'_, I::IntoIter, P, R> {
+        let Self { groups, alone, builder, adapter, .. } = self;
+        let sent = Sent::default();
+        let outputs = groups.map(Groups { rows: rows.into_iter(), sent: sent.clone() });
+        Rows { outputs, sent, alone, builder, adapter, ready: VecDeque::new(), types: PhantomData }
+    }
+}
+
+impl<P, R> fmt::Debug for FunctionMapper<P, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FunctionMapper").field("groups", &self.groups).finish_non_exhaustive()
+    }
+}
+
+/// Puts rows into groups, and keeps those whose results have not come.
+struct Groups<I> {
+    rows: I,
+    sent: Sent,
+}
+
+type Sent = Arc<Mutex<VecDeque<Bytes>>>;
+
+impl<P: Parameters, I: Iterator<Item = P>> Iterator for Groups<I> {
+    type Item = Bytes;
+
+    fn next(&mut self) -> Option<Bytes> {
+        let mut group = Vec::new();
+        for row in self.rows.by_ref().take(ROWS) {
+            let before = group.len();
+            row.put_words(&mut group);
+            // A row has a word even if the function has no parameters.
+            group.resize(group.len().max(before + WORD), 0);
+        }
+        let group = Bytes::from(group);
+        (!group.is_empty()).then(|| {
+            self.sent.lock().push_back(group.clone());
+            group
+        })
+    }
+}
+
+/// The results of a function's rows, in their order.
+pub struct Rows<'m, I, P, R> {
+    outputs: Outputs<'m, Groups<I>>,
+    sent: Sent,
+    alone: &'m mut Option<Mapper>,
+    builder: &'m MapperBuilder,
+    adapter: &'m Adapter,
+    ready: VecDeque<Result<R, Status>>,
+    types: PhantomData<fn(P)>,
+}
+
+impl<I: Iterator<Item = P>, P: Parameters, R: Results> Rows<'_, I, P, R> {
+    /// Takes the results of the next group. Returns whether there was one.
+    fn take_group(&mut self) -> Result<bool> {
+        let Some(output) = self.outputs.next().transpose()? else { return Ok(false) };
+        let group = self.sent.lock().pop_front().unwrap_or_default();
+        let rows = group.len() / row_bytes::<P>();
+        match results::<R>(&output, rows) {
+            Some(results) => self.ready.extend(results.into_iter().map(Ok)),
+            None if rows == 1 => self.ready.push_back(Err(failed(output.status))),
+            None => self.run_alone(group)?,
+        }
+        Ok(true)
+    }
+
+    fn run_alone(&mut self, mut group: Bytes) -> Result<()> {
+        let mapper = match &mut self.alone {
+            Some(mapper) => mapper,
+            none => none.insert(self.builder.clone().batch(ALONE).adapted(Some(self.adapter.clone()))?),
+        };
+        let mut rows = Vec::new();
+        while !group.is_empty() {
+            rows.push(group.split_to(row_bytes::<P>()));
+        }
+        for output in mapper.map(rows) {
+            let output = output?;
+            let result = results::<R>(&output, 1).and_then(|mut results| results.pop());
+            self.ready.push_back(result.ok_or_else(|| failed(output.status)));
+        }
+        Ok(())
+    }
+}
+
+fn row_bytes<P: Parameters>() -> usize {
+    P::types().len().max(1) * WORD
+}
+
+/// Returns the results of a group, if it did not fail.
+fn results<R: Results>(output: &Output, rows: usize) -> Option<Vec<R>> {
+    let words = R::types().len();
+    let (all, rest) = output.stdout.as_chunks::<WORD>();
+    if !output.status.success() || !rest.is_empty() || all.len() != rows * words {
+        return None;
+    }
+    (0..rows).map(|row| R::of_words(&all[row * words..][..words])).collect()
+}
+
+/// Returns how a row failed that has no results.
+fn failed(status: Status) -> Status {
+    match status {
+        Status::Exited(0) => {
+            let function = "stdout".to_owned();
+            Status::Failed { function, source: "the function printed, where its results go".into() }
+        }
+        status => status,
+    }
+}
+
+impl<I: Iterator<Item = P>, P: Parameters, R: Results> Iterator for Rows<'_, I, P, R> {
+    type Item = Result<Result<R, Status>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(result) = self.ready.pop_front() {
+                return Some(Ok(result));
+            }
+            match self.take_group() {
+                Ok(true) => {}
+                Ok(false) => return None,
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+}
+
+impl<I, P, R> fmt::Debug for Rows<'_, I, P, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rows").field("outputs", &self.outputs).finish_non_exhaustive()
+    }
+}
+
+/// Returns the adapter, as WebAssembly text: a program that reads words of rows from stdin, calls the function for each row, and writes the
+/// words of its results to stdout. It puts them behind the end of the guest's memory, which nobody else uses.
+fn adapter(name: &str, ty: &FunctionType, initializes: bool, memory: &str) -> String {
+    let name: String = name.bytes().map(|byte| format!("\\{byte:02x}")).collect();
+    let types = |word: &str, types: &[ValueType]| match types {
+        [] => String::new(),
+        types => format!(" ({word} {})", types.iter().map(ValueType::to_string).collect::<Vec<_>>().join(" ")),
+    };
+    let (from_bytes, to_bytes) = (ty.params.len().max(1) * WORD, ty.results.len() * WORD);
+    let (rows, head) = (ROWS, 2 * WORD);
+    let input = rows * from_bytes;
+    let pages = (head + input + rows * to_bytes).div_ceil(PAGE);
+    let place = |local: &str, i: usize| format!("offset={} (local.get ${local})", i * WORD);
+    let params: String = (0..).zip(&ty.params).map(|(i, ty)| format!(" ({ty}.load {})", place("row", i))).collect();
+    // The last result is on top. An i32 or f32 takes half of its word; the other half stays zero.
+    let stores: String = ty
+        .results
+        .iter()
+        .enumerate()
+        .rev()
+        .map(|(i, ty)| {
+            format!(
+                "(local.set ${ty})\n                ({ty}.store {} (local.get ${ty}))\n                ",
+                place("result", i)
+            )
+        })
+        .collect();
+    let import =
+        if initializes { format!("(import {ADAPTED:?} {INITIALIZE:?} (func $initialize))") } else { String::new() };
+    let call = if initializes { "(call $initialize)" } else { "" };
+    format!(
+        r#"(module
+    (import {ADAPTED:?} "{name}" (func $function{params_ty}{results_ty}))
+    (import "wasi_snapshot_preview1" "fd_read" (func $read (param i32 i32 i32 i32) (result i32)))
+    (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+    {import}
+    {memory}
+    ;; Reads or writes `count` bytes at `at`; returns how many.
+    (func $move (param $base i32) (param $at i32) (param $count i32) (param $writes i32) (result i32)
+        (local $done i32)
+        (loop $again
+            (i32.store (local.get $base) (i32.add (local.get $at) (local.get $done)))
+            (i32.store offset=4 (local.get $base) (i32.sub (local.get $count) (local.get $done)))
+            (if (local.get $writes)
+                (then (if (call $write (i32.const 1) (local.get $base) (i32.const 1) (i32.add (local.get $base) (i32.const 8)))
+                    (then unreachable)))
+                (else (if (call $read (i32.const 0) (local.get $base) (i32.const 1) (i32.add (local.get $base) (i32.const 8)))
+                    (then unreachable))))
+            (local.set $done (i32.add (local.get $done) (i32.load offset=8 (local.get $base))))
+            (br_if $again (i32.and
+                (i32.lt_u (local.get $done) (local.get $count))
+                (i32.ne (i32.load offset=8 (local.get $base)) (i32.const 0)))))
+        (local.get $done))
+    (func (export "_start")
+        (local $base i32) (local $row i32) (local $end i32) (local $result i32)
+        (local $i32 i32) (local $i64 i64) (local $f32 f32) (local $f64 f64)
+        (local.set $base (memory.grow (i32.const {pages})))
+        (if (i32.eq (local.get $base) (i32.const -1)) (then unreachable))
+        (local.set $base (i32.shl (local.get $base) (i32.const 16)))
+        {call}
+        (local.set $row (i32.add (local.get $base) (i32.const {head})))
+        (local.set $result (i32.add (local.get $row) (i32.const {input})))
+        (local.set $end (i32.add (local.get $row)
+            (call $move (local.get $base) (local.get $row) (i32.const {input}) (i32.const 0))))
+        (block $done
+            (loop $next
+                (br_if $done (i32.ge_u (local.get $row) (local.get $end)))
+                (call $function{params})
+                {stores}(local.set $row (i32.add (local.get $row) (i32.const {from_bytes})))
+                (local.set $result (i32.add (local.get $result) (i32.const {to_bytes})))
+                (br $next)))
+        (local.set $row (i32.add (local.get $base) (i32.const {first_result})))
+        (drop (call $move (local.get $base) (local.get $row)
+            (i32.sub (local.get $result) (local.get $row)) (i32.const 1)))))
+"#,
+        params_ty = types("param", &ty.params),
+        results_ty = types("result", &ty.results),
+        first_result = head + input,
+    )
+}
