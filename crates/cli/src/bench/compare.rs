@@ -8,6 +8,7 @@ use crate::source;
 use anyhow::Result;
 use gpu_run_bench::own::Own;
 use gpu_run_bench::{Options, Sheet, own};
+use gpu_run_compiler::DEFAULT_TARGET;
 use gpu_run_console::failure::{Failure, exit};
 use gpu_run_map::usual_batch;
 use std::path::Path;
