@@ -9,7 +9,7 @@ use gpu_run_console::output::Standard;
 use gpu_run_console::terminal;
 use gpu_run_desktop::live::{Handle, Live, NoDisplay, Owners, Pace, Window};
 use gpu_run_desktop::{Desktop, Error, Options, Script, map};
-use gpu_run_machine::{Start, Status};
+use gpu_run_machine::{GridSize, Start, Status};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::fmt::Write as _;
@@ -40,7 +40,8 @@ pub(crate) fn desktop(args: &DesktopArgs) -> Result<u8> {
     let starts = !args.apps.files.is_empty() || script.as_ref().is_some_and(Script::starts_apps);
     let with_apps = !args.apps.no_apps && (live.is_some() || starts);
     let prepared = if with_apps { Some(apps::prepare(&args.apps, &args.cache, &device)?) } else { None };
-    let options = Options { width, height, scale, grid: args.grid, threads: args.threads };
+    let grid = args.grid.unwrap_or(if device.is_gpu() { GridSize::One } else { GridSize::Auto });
+    let options = Options { width, height, scale, grid, threads: args.threads };
     let mut desktop = Desktop::boot(&compiler, &device, Start::Empty, &options).map_err(failure)?;
     let handle = live.as_ref().map(|(live, _)| live.handle());
     let wake = move || handle.as_ref().is_none_or(Handle::wake);

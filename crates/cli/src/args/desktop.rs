@@ -78,9 +78,10 @@ pub(crate) struct DesktopArgs {
     #[arg(long, value_name = "EVENTS")]
     pub(crate) script: Option<PathBuf>,
 
-    /// The number of workgroups that work, or `auto`: one per multiprocessor but one, on cpu one per core
-    #[arg(long, value_name = "GROUPS", default_value = "1", value_parser = grid)]
-    pub(crate) grid: GridSize,
+    /// The number of workgroups that work, or `auto`: one per multiprocessor but one, on cpu one per core [default: 1 on a GPU, which leaves
+    /// the rest to programs, and auto on cpu]
+    #[arg(long, value_name = "GROUPS", value_parser = grid)]
+    pub(crate) grid: Option<GridSize>,
 
     /// The number of threads in a workgroup, a multiple of 32 [default: 1024 on a GPU, 64 on cpu]
     #[arg(long, value_name = "N")]

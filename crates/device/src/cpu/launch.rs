@@ -1,6 +1,7 @@
 //! One run of a kernel, shared by the workers that execute it.
 
 use super::compile::Program;
+use super::deal::Deal;
 use super::fiber::Entry;
 use super::together::Together;
 use crate::{Error, Grid, Rest, Result, Service};
@@ -25,9 +26,7 @@ pub(super) struct Launch {
     /// The argument of `run`, its lifetime extended. Every other thread that calls it is inside (`enter`), and `run`
     /// does not return before all have left.
     service: Service<'static>,
-    next_workgroup: AtomicU32,
-    /// Helpers that have not come yet; a workgroup is kept for each.
-    awaited: AtomicU32,
+    deal: Deal,
     /// Counts events that a sleeping thread may have waited for.
     pub(super) epoch: AtomicU32,
     parked: AtomicU32,
@@ -69,8 +68,7 @@ impl Launch {
             whole: None,
             together: None,
             service,
-            next_workgroup: AtomicU32::new(0),
-            awaited: AtomicU32::new(helpers),
+            deal: Deal::new(grid.workgroups, helpers),
             epoch: AtomicU32::new(0),
             parked: AtomicU32::new(0),
             awake: AtomicU32::new(0),
@@ -100,18 +98,16 @@ impl Launch {
     }
 
     pub(super) fn helper_came(&self) {
-        self.awaited.fetch_sub(1, Ordering::Relaxed);
+        self.deal.helper_came();
     }
 
-    /// Returns the next workgroup to run. Unless `any`, leaves a workgroup to each helper that has not come yet.
-    pub(super) fn take_workgroup(&self, any: bool) -> Option<u32> {
-        if self.stopped() {
-            return None;
+    /// Returns the next workgroup, for a worker that has `own` already. `any`: helpers that have not come are not waited for.
+    pub(super) fn take_workgroup(&self, any: bool, own: u32) -> Option<u32> {
+        match &self.whole {
+            _ if self.stopped() => None,
+            Some(_) => self.deal.take_together(own),
+            None => self.deal.take(any),
         }
-        let kept = if any { 0 } else { self.awaited.load(Ordering::Relaxed) };
-        let limit = self.grid.workgroups.saturating_sub(kept);
-        let take = |n: u32| (n < limit).then_some(n + 1);
-        self.next_workgroup.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).ok()
     }
 
     /// Lets the host answer. Returns whether the host had something to do.

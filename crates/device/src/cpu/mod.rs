@@ -19,6 +19,7 @@
 mod ast;
 mod compile;
 mod context;
+mod deal;
 mod fiber;
 mod launch;
 mod mapping;

@@ -214,12 +214,13 @@ impl Worker<'_> {
             return Ok(true);
         }
         let threads = self.launch.grid.threads;
-        let first = self.workgroups.len() == self.vacant.len();
+        let own = (self.workgroups.len() - self.vacant.len()) as u32;
+        let first = own == 0;
         if !first && threads > self.room && self.launch.whole.is_none() {
             return Ok(false);
         }
         let any = first || self.idle.since.is_some_and(|since| since.elapsed() > LEAVES_WORKGROUPS_UNTIL);
-        let Some(number) = self.launch.take_workgroup(any) else { return Ok(false) };
+        let Some(number) = self.launch.take_workgroup(any, own) else { return Ok(false) };
         self.room = self.room.saturating_sub(threads);
         let workgroup = Some(Workgroup::new(number, threads, self.launch.shared_bytes));
         let place = match self.vacant.pop() {
