@@ -52,6 +52,9 @@ pub enum Error {
     /// More memory than is allowed or than the device has, or another limit.
     #[error("{0}")]
     Limit(String),
+    /// The batch failed that a service ran a record in.
+    #[error("{0}")]
+    Batch(String),
     #[error("{what}: {source}")]
     Io { what: String, source: io::Error },
     /// An instance was used with another store than its own, or things of two engines together.

@@ -5,7 +5,8 @@
 //! - an [`Engine`] is a device and the cache of what was compiled for it;
 //! - a [`Module`] is a validated WebAssembly module;
 //! - a [`Command`] runs a program from `main` to its end, one instance or many at once;
-//! - a [`Mapper`] runs one instance for each of many records;
+//! - a [`Mapper`] runs one instance for each of many records, from an iterator or a stream, or calls a function for each of many rows;
+//! - a [`Service`] does so for records that many threads and tasks send;
 //! - a [`Store`] holds instances that stay, whose functions are called again and again;
 //! - a [`Linker`] has functions of your own that guests can import.
 //!
@@ -35,6 +36,7 @@ mod function;
 mod linker;
 mod mapper;
 mod module;
+mod service;
 mod store;
 mod value;
 mod wasi;
@@ -49,6 +51,7 @@ pub use gpu_run_compiler::{FunctionType, Trap, Value, ValueType};
 pub use linker::Linker;
 pub use mapper::{Mapper, MapperBuilder, Outputs};
 pub use module::{Function, Module};
+pub use service::Service;
 pub use store::{Instance, Store, TypedFunction};
 pub use value::{Parameters, Results, Scalar};
 pub use wasi::{Access, NetRule, OutputBuffer, Wasi};

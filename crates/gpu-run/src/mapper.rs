@@ -10,7 +10,7 @@ use crate::wasi::Wasi;
 use bytes::Bytes;
 use gpu_run_abi::Layout;
 use gpu_run_compiler::{Adapter, Build, CompileOptions, Entry};
-use gpu_run_map::{Pending, Results, usual_batch};
+use gpu_run_map::{Done, Pending, Results, usual_batch};
 use gpu_run_run::{Extent, Job};
 use std::collections::VecDeque;
 use std::ffi::OsStr;
@@ -180,6 +180,30 @@ impl Mapper {
         Outputs { mapper: self, records, next: 0, under_way, ready: None }
     }
 
+    pub(crate) fn batch(&self) -> usize {
+        self.batch
+    }
+
+    pub(crate) fn job(&self, number: u64, record: Bytes) -> Job {
+        Job { context: self.context.clone(), number, stdin: record }
+    }
+
+    pub(crate) fn begin(&self, jobs: Vec<Job>) -> Result<Pending> {
+        self.mapper.begin(jobs, self.timeout).map_err(|error| self.failed(error))
+    }
+
+    /// Waits for the next part of a batch.
+    pub(crate) fn next_part(&self, pending: &mut Pending) -> Result<Option<Results>> {
+        pending.next_part().map_err(|error| self.failed(error))
+    }
+
+    /// Returns the output of the record with this number.
+    pub(crate) fn output(&self, number: u64, done: Done<'_>) -> Output {
+        let failure = self.provided.failures.lock().remove(&number);
+        let status = Status::new(done.end.clone(), self.timeout.is_some(), failure);
+        Output { status, stdout: done.stdout.to_vec(), stderr: done.stderr.to_vec() }
+    }
+
     fn failed(&self, error: gpu_run_compiler::Error) -> Error {
         Error::of_compiler(self.module.name(), error)
     }
@@ -213,16 +237,14 @@ where
 {
     /// Begins another batch. Returns whether there was one.
     fn begin(&mut self) -> Result<bool> {
-        let (inner, first) = (self.mapper, self.next);
-        let job =
-            |(number, record): (u64, R::Item)| Job { context: inner.context.clone(), number, stdin: record.into() };
-        let jobs: Vec<Job> = (first..).zip(self.records.by_ref().take(inner.batch)).map(job).collect();
+        let (mapper, first) = (self.mapper, self.next);
+        let records = self.records.by_ref().take(mapper.batch);
+        let jobs: Vec<Job> = (first..).zip(records).map(|(number, record)| mapper.job(number, record.into())).collect();
         if jobs.is_empty() {
             return Ok(false);
         }
         self.next += jobs.len() as u64;
-        let pending = inner.mapper.begin(jobs, inner.timeout).map_err(|error| inner.failed(error))?;
-        self.under_way.push_back((first, pending));
+        self.under_way.push_back((first, mapper.begin(jobs)?));
         Ok(true)
     }
 
@@ -232,10 +254,7 @@ where
                 let number = *first + *returned as u64;
                 if let Some(done) = results.get(*returned) {
                     *returned += 1;
-                    let failure = self.mapper.provided.failures.lock().remove(&number);
-                    let status = Status::new(done.end.clone(), self.mapper.timeout.is_some(), failure);
-                    let (stdout, stderr) = (done.stdout.to_vec(), done.stderr.to_vec());
-                    return Ok(Some(Output { status, stdout, stderr }));
+                    return Ok(Some(self.mapper.output(number, done)));
                 }
                 if let Some((next, _)) = self.under_way.front_mut() {
                     *next = number;
@@ -244,7 +263,7 @@ where
             }
             while self.under_way.len() < BATCHES_UNDER_WAY && self.begin()? {}
             let Some((first, pending)) = self.under_way.front_mut() else { return Ok(None) };
-            match pending.next_part().map_err(|error| self.mapper.failed(error))? {
+            match self.mapper.next_part(pending)? {
                 Some(part) => self.ready = Some((part, *first, 0)),
                 None => drop(self.under_way.pop_front()),
             }

@@ -344,3 +344,31 @@ fn what_a_function_prints_is_not_taken_for_results() {
         }
     }
 }
+
+#[test]
+fn a_service_answers_whoever_asks_and_ends_with_the_last() {
+    let build = || Mapper::builder(&wat!("program")).batch(16).functions(&changing(), |number| number).build().unwrap();
+    let service = build().serve().unwrap();
+    let ask = |thread: u32| {
+        let service = service.clone();
+        std::thread::spawn(move || {
+            for i in 0..50 {
+                let output = futures_executor::block_on(service.run(format!("{thread}.{i}"))).unwrap();
+                let text = String::from_utf8(output.stdout).unwrap();
+                assert!(text.ends_with(&format!(": {thread}.{i}")), "{text}");
+            }
+        })
+    };
+    (0..4).map(ask).collect::<Vec<_>>().into_iter().for_each(|thread| thread.join().unwrap());
+    // A request that nobody waits for does not disturb the others.
+    drop(service.run("dropped"));
+    let failed = futures_executor::block_on(service.run("bad")).unwrap();
+    assert!(matches!(failed.status, Status::Failed { .. }), "{}", failed.status);
+
+    use futures_util::stream::{self, StreamExt};
+    let records = stream::iter((0..100).map(|i| format!("record {i}")));
+    let outputs = futures_executor::block_on(build().stream(records).unwrap().collect::<Vec<_>>());
+    for (i, output) in outputs.into_iter().enumerate() {
+        assert_eq!(String::from_utf8_lossy(&output.unwrap().stdout), format!("{i}: RECORD {i}"));
+    }
+}

@@ -51,7 +51,7 @@ fn awaited(guest: &mut Guest, call: Call, words: &[u64], input: &[u8]) -> Result
             Reply::Again { .. } => assert!(began.elapsed() < Duration::from_secs(300), "nothing comes"),
             Reply::Done(Errno::Success) => return Ok(guest.out.bytes.clone()),
             Reply::Done(errno) => return Err(errno),
-            Reply::Exit(_) => panic!("nobody exits"),
+            Reply::Exit(_) | Reply::Refused => panic!("nobody exits"),
         }
         std::thread::sleep(Duration::from_millis(1));
     }
