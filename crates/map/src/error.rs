@@ -164,7 +164,7 @@ pub enum TaskChange {
     MaxMemory,
     #[error("the target of a link in the input, or whether links are followed, has changed")]
     Links,
-    #[error("it is another shard")]
+    #[error("the shard's numbers have changed")]
     Shard,
 }
 

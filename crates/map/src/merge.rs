@@ -4,6 +4,9 @@
 //! same map, and of shards that follow each other without a gap. Only then is the output written, under a temporary name,
 //! and gets its own name in one step. The shards of a folder have written into the folder itself: there, only their
 //! journals are removed.
+//!
+//! Links on the way to the output are followed, whoever made them: the output is written only into the folder in which
+//! the shards lie. No link is followed from there on.
 
 use crate::error::{Error, MissingShards};
 use crate::folder::{FindError, Folder, FolderEntry, Trust};

@@ -368,6 +368,30 @@ fn an_output_is_replaced_only_with_force_and_shards_stay_unless_that_is_asked_fo
 }
 
 #[test]
+fn links_that_a_guest_made_lead_nowhere() {
+    let place = Place::new(b"1\n2\n");
+    place.map_all(Split::Lines, 2);
+    fs::create_dir(place.path("elsewhere")).unwrap();
+    // In the output's place: no shards lie beside what it leads to.
+    symlink("elsewhere/victim", place.path("out")).unwrap();
+    let error = place.merge("out").unwrap_err();
+    assert!(matches!(error, Error::NoShards { .. }), "{error}");
+    fs::remove_file(place.path("out")).unwrap();
+    // In the place of a shard, and of the folder with the shards.
+    let shard = place.path("out.shards/0-of-2");
+    fs::rename(&shard, place.path("elsewhere/0-of-2")).unwrap();
+    symlink("../elsewhere/0-of-2", &shard).unwrap();
+    let error = refused(&place);
+    assert!(matches!(error, Error::Read { .. }), "{error}");
+    fs::rename(place.path("elsewhere/0-of-2"), &shard).unwrap();
+    fs::rename(place.path("out.shards"), place.path("elsewhere/shards")).unwrap();
+    symlink("elsewhere/shards", place.path("out.shards")).unwrap();
+    let error = refused(&place);
+    assert!(matches!(error, Error::Read { .. }), "{error}");
+    assert_eq!(fs::read_dir(place.path("elsewhere")).unwrap().count(), 1);
+}
+
+#[test]
 fn what_cannot_have_shards_says_so() {
     let place = Place::new(b"1\n");
     let fifo = place.path("fifo");

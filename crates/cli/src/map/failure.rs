@@ -148,7 +148,7 @@ fn changed(change: TaskChange) -> &'static str {
         TaskChange::Folders => "--dir has changed",
         TaskChange::Env => "--env has changed",
         TaskChange::MaxMemory => "--max-memory has changed",
-        TaskChange::Shard => "it is another shard",
+        TaskChange::Shard => "--shard has changed",
         TaskChange::Links => "--follow-links, or the target of a link in the input, has changed",
     }
 }
