@@ -22,7 +22,7 @@ pub(crate) fn open(choice: DeviceChoice) -> Result<Arc<dyn Device>> {
             cpu::open()
         })),
         DeviceChoice::Cuda(index) => cuda::open(index as usize).map_err(|error| {
-            Failure::environment(format!("no CUDA device: cuda:{index}: {error}"))
+            Failure::machine(format!("no CUDA device: cuda:{index}: {error}"))
                 .hint("--device cpu runs the same PTX on this machine's processor")
                 .into()
         }),

@@ -88,6 +88,10 @@ fn dispatch(cli: Cli) -> Result<u8> {
             start_tracing(args.launch.codegen.verbose);
             map::map(&args)
         }
+        Some(Command::Merge(args)) => {
+            start_tracing(0);
+            map::merge(&args)
+        }
         Some(Command::Tune(args)) => {
             let args: args::MapArgs = args.into();
             start_tracing(args.launch.codegen.verbose);

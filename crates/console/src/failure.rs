@@ -12,6 +12,8 @@ pub mod exit {
     pub const FAILURE: u8 = 1;
     /// Wrong usage, or a file that cannot be run; `clap` uses the same code.
     pub const USAGE: u8 = 2;
+    /// The machine stood in the way, and the same command may succeed later or elsewhere: `EX_TEMPFAIL` of `sysexits.h`.
+    pub const RETRY: u8 = 75;
     /// `--timeout` stopped the guest; `timeout(1)` uses the same code.
     pub const TIMEOUT: u8 = 124;
     /// A trap: 128 + SIGABRT, as for a native program that aborts, and as in Wasmtime.
@@ -25,17 +27,25 @@ pub struct Failure {
     message: String,
     hint: Option<String>,
     exit: u8,
+    /// Whether the device or the machine caused it, so that the same command may succeed later or elsewhere.
+    is_of_machine: bool,
 }
 
 impl Failure {
     /// The user asked for something impossible: exit code 2.
     pub fn usage(message: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: None, exit: exit::USAGE }
+        Self { message: message.into(), hint: None, exit: exit::USAGE, is_of_machine: false }
     }
 
     /// The request was right, but could not be carried out: exit code 1.
     pub fn environment(message: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: None, exit: exit::FAILURE }
+        Self { message: message.into(), hint: None, exit: exit::FAILURE, is_of_machine: false }
+    }
+
+    /// The device or the machine stood in the way: exit code 1, or [`exit::RETRY`] for commands that are
+    /// [`retried`].
+    pub fn machine(message: impl Into<String>) -> Self {
+        Self { is_of_machine: true, ..Self::environment(message) }
     }
 
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -56,7 +66,7 @@ impl Failure {
             CompilerError::Late(_) | CompilerError::CompileTimeout(_) => {
                 Self::usage(format!("{file}: {error}")).hint("allow more time with --compile-timeout")
             }
-            CompilerError::Device(what) => Self::environment(format!("{file}: {what}")),
+            CompilerError::Device(what) => Self::machine(format!("{file}: {what}")),
             CompilerError::Internal(what) => Self::environment(format!("{file}: internal error: {what}"))
                 .hint("this is a bug in gpu-run: please report it together with the file"),
         }
@@ -71,6 +81,14 @@ impl fmt::Display for Failure {
             None => Ok(()),
         }
     }
+}
+
+/// Returns an error of a command that whoever started it may start again: its exit code says whether that is worth it.
+pub fn retried(mut error: anyhow::Error) -> anyhow::Error {
+    if let Some(failure) = error.downcast_mut::<Failure>().filter(|failure| failure.is_of_machine) {
+        failure.exit = exit::RETRY;
+    }
+    error
 }
 
 /// Returns the process's exit code for an error.
@@ -93,5 +111,14 @@ mod tests {
         let error = anyhow::Error::from(Failure::usage("x")).context("while reading y");
         assert_eq!(exit_code(&error), exit::USAGE);
         assert_eq!(exit_code(&anyhow::anyhow!("x")), exit::FAILURE);
+    }
+
+    #[test]
+    fn only_what_the_machine_caused_is_worth_retrying() {
+        let code = |failure: Failure| exit_code(&retried(anyhow::Error::from(failure).context("while reading y")));
+        assert_eq!(code(Failure::usage("x")), exit::USAGE);
+        assert_eq!(code(Failure::environment("x")), exit::FAILURE);
+        assert_eq!(code(Failure::machine("x")), exit::RETRY);
+        assert_eq!(exit_code(&Failure::machine("x").into()), exit::FAILURE, "of other commands");
     }
 }

@@ -5,9 +5,14 @@
 use crate::handover::HandoverReason;
 use crate::input::SplitError;
 use crate::runner::DeviceLost;
+use crate::shard::Shard;
 use std::ffi::OsString;
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
+
+/// Shards that a message names, at most.
+const MAX_SHARDS_NAMED: usize = 10;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -21,6 +26,10 @@ pub enum Error {
     ReadHeader(#[source] SplitError),
     #[error("the input is not the one that the unfinished output was made from")]
     InputChanged,
+    #[error("only a file or a folder has shards: a stream can be read once, and by one process")]
+    ShardOfStream,
+    #[error("{} changed while a shard of it was mapped", .0.display())]
+    InputChanging(PathBuf),
 
     // ---- the output ----
     #[error("the output {} and the input {} overlap: the input would be overwritten", output.display(), input.display())]
@@ -35,6 +44,28 @@ pub enum Error {
     OutputInUse(PathBuf),
     #[error("{} was replaced while the map was writing to it: it no longer holds the output", .0.display())]
     OutputReplaced(PathBuf),
+
+    #[error("only a file or a folder can be written in shards, not {}", .0.display())]
+    ShardToStream(PathBuf),
+    #[error("{} has shards that were not put together", .0.display())]
+    OutputHasShards(PathBuf),
+
+    // ---- putting shards together ----
+    #[error("{} exists", .0.display())]
+    OutputExists(PathBuf),
+    #[error("there are no shards of {}: {} is not there", output.display(), shards.display())]
+    NoShards { output: PathBuf, shards: PathBuf },
+    #[error("{} has shards of several maps: {}, and {}", shards.display(), found.0.file_name(), found.1.file_name())]
+    ShardsOfSeveral { shards: PathBuf, found: (Shard, Shard) },
+    #[error("of the {count} shards in {}, {missing}", shards.display())]
+    ShardsMissing { shards: PathBuf, count: u32, missing: MissingShards },
+    /// It differs from the first shard.
+    #[error("{} is a shard of another map than {}: {change}", shard.display(), first.display())]
+    ShardOfAnotherMap { shard: PathBuf, first: PathBuf, change: TaskChange },
+    #[error("{} does not begin where the shard before it ends: the input changed between the two", .0.display())]
+    ShardOutOfPlace(PathBuf),
+    #[error("{} was changed after it was finished", .0.display())]
+    ShardChanged(PathBuf),
 
     // ---- continuing an unfinished output ----
     #[error("only a file or a folder can be resumed")]
@@ -133,4 +164,33 @@ pub enum TaskChange {
     MaxMemory,
     #[error("the target of a link in the input, or whether links are followed, has changed")]
     Links,
+    #[error("the shard's numbers have changed")]
+    Shard,
+}
+
+/// Shards that cannot be put together yet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MissingShards {
+    /// Shards of which there is nothing.
+    pub missing: Vec<Shard>,
+    /// Shards that were begun.
+    pub unfinished: Vec<Shard>,
+}
+
+impl fmt::Display for MissingShards {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let told = |shards: &[Shard], what: &str| {
+            let shown: Vec<_> = shards.iter().take(MAX_SHARDS_NAMED).map(|shard| shard.index().to_string()).collect();
+            let dots = if shards.len() > MAX_SHARDS_NAMED { ", …" } else { "" };
+            let are = if shards.len() == 1 { "is" } else { "are" };
+            format!("{} {are} {what} ({}{dots})", shards.len(), shown.join(", "))
+        };
+        match (&self.missing[..], &self.unfinished[..]) {
+            (missing, []) => f.write_str(&told(missing, "missing")),
+            ([], unfinished) => f.write_str(&told(unfinished, "unfinished")),
+            (missing, unfinished) => {
+                write!(f, "{} and {}", told(missing, "missing"), told(unfinished, "unfinished"))
+            }
+        }
+    }
 }

@@ -142,15 +142,7 @@ impl FolderEntry {
 
     /// Opens the folder of this name; with `make`, it is made if it does not exist.
     pub(crate) fn into_folder(self, make: bool) -> io::Result<Folder> {
-        let held = || openat(&self.folder.0, &self.name, STEP, Mode::empty());
-        let held = match held() {
-            Err(Errno::NOENT) if make => {
-                made(&self.folder.0, &self.name)?;
-                held()
-            }
-            held => held,
-        };
-        Ok(Folder(held?))
+        self.folder.below(&self.name, make)
     }
 }
 
@@ -163,6 +155,11 @@ impl Folder {
     #[cfg(test)]
     pub(crate) fn open(path: &Path) -> Self {
         FolderEntry::find(path, &Trust::default(), false).unwrap().into_folder(false).unwrap()
+    }
+
+    /// Opens a folder in this one; with `make`, it is made if it does not exist.
+    pub(crate) fn below(&self, name: &OsStr, make: bool) -> io::Result<Self> {
+        Ok(Self(step(&self.0, name, make)?))
     }
 
     pub(crate) fn real_path(&self) -> io::Result<PathBuf> {
@@ -253,6 +250,14 @@ impl Folder {
         let removed = self.way(path, false).and_then(|(folder, name)| unlinkat(&folder, name, AtFlags::empty()));
         match removed {
             Err(Errno::NOENT) => Ok(()),
+            result => Ok(result?),
+        }
+    }
+
+    /// Removes a folder in this one, if it is empty.
+    pub(crate) fn remove_folder(&self, name: &OsStr) -> io::Result<()> {
+        match unlinkat(&self.0, name, AtFlags::REMOVEDIR) {
+            Err(Errno::NOTEMPTY | Errno::EXIST) => Ok(()),
             result => Ok(result?),
         }
     }

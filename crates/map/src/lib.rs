@@ -13,22 +13,26 @@ mod folder;
 mod handover;
 mod input;
 mod map;
+mod merge;
 mod observer;
 mod options;
 mod output;
 mod pipeline;
 mod runner;
+mod shard;
 mod successor;
 
 pub use batch::{
     Done, Mapper, MemoryKind, Pending, Results, SLOW, Slow, Trial, Tuning, Variant, measure, recall, remember, variants,
 };
-pub use error::{Error, JournalFlaw, TaskChange};
+pub use error::{Error, JournalFlaw, MissingShards, TaskChange};
 pub use handover::{Handover, HandoverReason, Takeover};
 pub use input::{Flaw, Location, SplitError};
 pub use map::{BegunMap, Ended, Finished, Map, Sample};
+pub use merge::{Merge, Merged};
 pub use observer::{FailedRecord, Observer, RecordFailure, Stopped, Summary};
 pub use options::{GPU_BATCH, Input, Options, Output, Split, Unfinished, usual_batch};
 pub use output::writer::StopReason;
 pub use output::{Counts, StopHandle};
 pub use runner::{Batches, DeviceLost, Gangs, differ};
+pub use shard::{MAX_SHARDS, Shard, ShardError};

@@ -5,11 +5,11 @@ use crate::error::Error;
 use crate::handover::{Contents, Handover, Paths, State, Stream, Surroundings, Takeover};
 use crate::input::reader::Reader;
 use crate::input::{FoundInput, OpenInput};
-use crate::observer::Observer;
+use crate::observer::{Observer, Summary};
 use crate::options::{Input, Options, Output, Split};
 use crate::output::journal::Progress;
 use crate::output::writer::{Rules, Writer};
-use crate::output::{self, Counts, SharedWriter, StopHandle, Target};
+use crate::output::{self, Counts, SharedWriter, StopHandle, Target, shards};
 use crate::pipeline::{self, HangAlarm, PipelineEnd};
 use crate::runner::{Batches, Jobs, Launcher, OnDevice, Runner};
 use crate::successor::Successor;
@@ -54,12 +54,17 @@ impl Map {
         let target = output::open(output, paths.input.as_deref(), &options, &source, found.links())?;
         // By now the output exists, even if it did not before.
         let surroundings = Surroundings::of(&paths, found.links());
-        let from = match &handed {
+        let mut from = match &handed {
             Some(handed) => handed.done.clone(),
             None => target.earlier(options.unfinished)?.unwrap_or_default(),
         };
         let stream: Option<(Stream, Contents)> = handed.as_ref().and_then(|handed| handed.stream.clone()).zip(contents);
-        let input = found.open(options.split, &from, stream)?;
+        let mut input = found.open(options.split, options.shard, &from, stream)?;
+        if options.shard.is_some() && from.mark.records == 0 {
+            from.start = input.reader.mark();
+            from.mark = from.start.clone();
+        }
+        input.length = input.length.map(|end| end.saturating_sub(from.start.offset));
         let jobs = Jobs::new(options.context.clone(), &options.args);
         Ok(Self { source, options, jobs, input, target, from, handed, surroundings })
     }
@@ -69,7 +74,16 @@ impl Map {
         self.handed.is_some()
     }
 
-    /// Returns the bytes of input, if known.
+    /// Returns how far a shard is that an earlier run has finished, so that there is nothing to do. Any other finished
+    /// output cannot be resumed.
+    pub fn finished(&self) -> Option<Summary> {
+        let (records, failed) = (self.from.records(), self.from.failed);
+        let input_offset = self.from.mark.offset.saturating_sub(self.from.start.offset);
+        let summary = Summary { records, before: records, failed, elapsed: Duration::ZERO, input_offset };
+        self.from.finished.then_some(summary)
+    }
+
+    /// Returns the bytes of input, if known: of a shard, those of its records.
     pub fn input_bytes(&self) -> Option<u64> {
         self.input.length
     }
@@ -109,9 +123,10 @@ fn paths(input: &Input, output: &Output, options: &Options) -> Paths {
         Input::Path(path) => Some(path.clone()),
         Input::Stdin | Input::Stream(_) => None,
     };
-    let output = match output {
-        Output::Path(path) => Some(path.clone()),
-        Output::Stream(_) => None,
+    let output = match (output, options.shard) {
+        (Output::Path(path), Some(shard)) if options.split != Split::Files => Some(shards::path_beside(path, shard)),
+        (Output::Path(path), _) => Some(path.clone()),
+        (Output::Stream(_), _) => None,
     };
     Paths::new(input, output, options)
 }
@@ -196,7 +211,7 @@ pub struct Sample {
 
 impl Sample {
     pub fn open(input: Input, options: &Options) -> Result<Self, Error> {
-        let input = FoundInput::find(input, options)?.open(options.split, &Progress::default(), None)?;
+        let input = FoundInput::find(input, options)?.open(options.split, options.shard, &Progress::default(), None)?;
         Ok(Self { reader: input.reader, jobs: Jobs::new(options.context.clone(), &options.args) })
     }
 

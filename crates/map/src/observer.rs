@@ -26,7 +26,7 @@ pub trait Observer: Send {
 /// Ignores everything.
 impl Observer for () {}
 
-/// How far a map is.
+/// How far a map is. Of a shard, only the shard's records and bytes count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
     /// Records written by this run and earlier ones.

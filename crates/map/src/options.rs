@@ -1,5 +1,6 @@
 //! What a map is to do.
 
+use crate::shard::Shard;
 use gpu_run_device::Device;
 use gpu_run_wasi::{Builder, Preopen};
 use std::ffi::OsString;
@@ -69,6 +70,9 @@ pub struct Options {
     /// Whether to follow links that lead out of an input folder, and links on the way to input and output that a guest
     /// may have made.
     pub follow_links: bool,
+    /// The one part of the input that is mapped. Its output lies beside the others'; [`Merge`](crate::Merge) puts them
+    /// together.
+    pub shard: Option<Shard>,
     pub unfinished: Unfinished,
     /// Whether the map stops before the first record that fails.
     pub fail_fast: bool,

@@ -1,59 +1,29 @@
 //! Maps through the library's public face, on the `cpu` device.
 #![allow(clippy::unwrap_used)] // in a test, that is an assertion
 
-use gpu_run_abi::Layout;
-use gpu_run_compiler::{Build, CompileOptions, Compiled, Entry, Program};
+mod support;
+
 use gpu_run_map::{
-    Batches, Ended, Error, FailedRecord, Finished, Input, Location, Map, Observer, Options, Output, Sample, Split,
-    Summary, Unfinished,
+    Ended, Error, FailedRecord, Finished, Input, Location, Map, Observer, Options, Output, Sample, Split, Summary,
+    Unfinished,
 };
-use gpu_run_run::{Common, Source};
-use gpu_run_wasi::Builder;
 use std::io::{self, Cursor, Write};
-use std::path::Path;
 use std::sync::{Arc, LazyLock, Mutex};
 use std::{fs, iter};
+use support::{Guest, file, options};
 
-static WASM: LazyLock<Arc<Vec<u8>>> =
-    LazyLock::new(|| Arc::new(wat::parse_str(include_str!("wat/marking.wat")).unwrap()));
-static PROGRAM: LazyLock<Arc<Program>> = LazyLock::new(|| {
-    let options = CompileOptions::new(Build::Exact(Layout::Linear), Entry::Start);
-    let compiled = Compiled::new(&WASM, &options).unwrap();
-    Arc::new(Program::load(gpu_run_device::cpu::open(), Arc::new(compiled)).unwrap())
-});
-
-fn options(split: Split) -> Options {
-    Options {
-        split,
-        context: Builder::new(),
-        args: Vec::new(),
-        env: Vec::new(),
-        folders: Vec::new(),
-        follow_links: false,
-        unfinished: Unfinished::Refuse,
-        fail_fast: false,
-        timeout: None,
-        max_memory: None,
-    }
-}
+static MARKING: LazyLock<Guest> = LazyLock::new(|| Guest::new(include_str!("wat/marking.wat")));
 
 fn open(input: Input, output: Output, options: Options) -> Result<Map, Error> {
-    let source = Source { name: "echo.wat".into(), argv0: "echo.wasm".into(), wasm: WASM.clone() };
-    Map::open(input, output, options, source, None)
+    MARKING.open(input, output, options)
 }
 
-/// Three records at a time.
 fn run(map: Map, observer: Box<dyn Observer>) -> Ended {
-    let batches =
-        Batches { max_records: 3, lanes: None, learned: None, slow: None, gangs: None, common: Common::default() };
-    map.begin(observer).unwrap().run(PROGRAM.clone(), batches).unwrap()
+    MARKING.run(map, observer)
 }
 
 fn finish(map: Map) -> Finished {
-    match run(map, Box::new(())) {
-        Ended::Finished(finished) => *finished,
-        other => panic!("{other:?}"),
-    }
+    MARKING.finish(map)
 }
 
 fn memory(text: impl Into<Vec<u8>>) -> Input {
@@ -116,10 +86,6 @@ fn failed_records_are_told_in_order_and_leave_empty_ones() {
         "finished 5, 3 failed",
     ];
     assert_eq!(*heard.0.lock().unwrap(), expected);
-}
-
-fn file(path: &Path) -> Output {
-    Output::Path(path.to_owned())
 }
 
 #[test]

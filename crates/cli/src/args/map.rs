@@ -4,6 +4,7 @@ use super::common::{ChecksChoice, GuestArgs, LaunchArgs, PlacementChoice, Thread
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use gpu_run_console::failure::Failure;
+use gpu_run_map::Shard;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -15,6 +16,7 @@ Examples:
   gpu-run map row.wasm -i table.csv --split csv   each run reads the header and one row
   gpu-run map thumb.wasm -i photos -o thumbs      one output file for each input file
   gpu-run map user.wasm -i names.txt -- --name={}
+  gpu-run map score.wasm -i big.jsonl -o out.txt --shard 3/64   the fourth of 64 parts; see docs/clusters.md
 
 Records: gpu-run runs the program once for each record. The record is the run's stdin; GPU_RUN_INSTANCE holds its number, from 0; \
 {} in ARGS is the record without its newline, or the file's path. --timeout applies to the records that run at once, a batch.
@@ -35,6 +37,7 @@ Exit codes:
   0    all records succeeded
   1    a record failed, or something else did
   2    a usage error
+  75   the device or the machine failed (a lost GPU, no memory, a full disk): the same command with --resume may succeed later or elsewhere
   130  after Ctrl-C
   141  nobody reads gpu-run's output any more";
 
@@ -84,6 +87,10 @@ pub(crate) struct MapArgs {
     #[arg(long)]
     pub(crate) follow_links: bool,
 
+    /// Maps one part of the input, the I-th of N, from 0: for machines that share a file system. `gpu-run merge` puts the parts together
+    #[arg(long, value_name = "I/N", requires = "output")]
+    pub(crate) shard: Option<Shard>,
+
     /// How memory accesses are checked
     #[arg(long, value_name = "HOW", default_value = "speculative")]
     pub(crate) checks: ChecksChoice,
@@ -100,6 +107,38 @@ pub(crate) struct MapArgs {
 
     #[command(flatten)]
     pub(crate) launch: LaunchArgs,
+}
+
+const MERGE_HELP: &str = "\
+Examples:
+  gpu-run map score.wasm -i big.jsonl -o out.txt --shard 0/2 --resume   on one machine
+  gpu-run map score.wasm -i big.jsonl -o out.txt --shard 1/2 --resume   on another one
+  gpu-run merge out.txt                                                 afterwards, on any
+
+merge checks that all shards are there, finished, and of the same map; if not, it says which, and writes nothing. OUT is then what a map of the whole input \
+writes, byte for byte. The shards of a file lie in OUT.shards. The shards of a folder write into OUT itself: merge removes only their journals.
+
+Exit codes:
+  0    the shards are together, and all records succeeded
+  1    the shards are together, and a record failed
+  2    a usage error: a shard is missing, unfinished or of another map, or OUT exists
+  75   the machine failed (a full disk, a shard that is being written): the same command may succeed later";
+
+/// Merges the outputs of `map --shard`.
+#[derive(Debug, Args)]
+#[command(override_usage = "gpu-run merge OUT [OPTIONS]", after_help = MERGE_HELP)]
+pub(crate) struct MergeArgs {
+    /// The --output of the shards
+    #[arg(value_name = "OUT")]
+    pub(crate) output: PathBuf,
+
+    /// Replaces OUT if it exists
+    #[arg(long)]
+    pub(crate) force: bool,
+
+    /// Removes OUT.shards in the end
+    #[arg(long)]
+    pub(crate) remove_shards: bool,
 }
 
 const TUNE_HELP: &str = "\
@@ -170,6 +209,7 @@ impl From<TuneArgs> for MapArgs {
             resume,
             force,
             follow_links,
+            shard: None,
             checks,
             trace: None,
             guest,
@@ -224,6 +264,17 @@ impl MapArgs {
             return Err(Failure::usage("program and input cannot both come from stdin")
                 .hint("name the input's file with --input")
                 .into());
+        }
+        if self.shard.is_some() && self.reads_stdin() {
+            return Err(Failure::usage("--shard needs --input with a file or a folder: each shard reads a part of it")
+                .hint("write the stream to a file first")
+                .into());
+        }
+        if self.shard.is_some() && self.output().is_none() {
+            return Err(Failure::usage(
+                "--shard needs --output with a file or a folder: `gpu-run merge` puts the shards together",
+            )
+            .into());
         }
         if self.trace.is_some() {
             return Err(Failure::usage("map does not trace host calls: most are answered on the device")

@@ -20,7 +20,7 @@ pub(crate) use common::{
 };
 pub(crate) use desktop::DesktopArgs;
 pub(crate) use machine::{BootArgs, TopArgs};
-pub(crate) use map::{MapArgs, TuneArgs};
+pub(crate) use map::{MapArgs, MergeArgs, TuneArgs};
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use gpu_run_console::units;
@@ -90,6 +90,8 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Runs FILE once for each line, row, JSON value or file of an input, and writes the outputs in order
     Map(MapArgs),
+    /// Puts the parts of an output together that `map --shard` has written
+    Merge(MergeArgs),
     /// Measures which build of FILE is the fastest for an input; `map` uses that build from then on
     Tune(TuneArgs),
     /// Builds a Cargo package with gpu-run's own std, which has processes and sockets

@@ -1,14 +1,18 @@
 //! Turns a map's errors into messages for the user: with the options they concern, a hint, and the exit code.
 
 use gpu_run_console::failure::Failure;
-use gpu_run_map::{Error, TaskChange};
+use gpu_run_map::{Error, SplitError, TaskChange};
+use std::io;
 
 const BEGIN_ANEW: &str = "begin anew with --force";
 
 /// Returns the message for an error of the map of `program`.
 pub(super) fn told(program: &str, error: Error) -> anyhow::Error {
     let failure = match &error {
-        Error::OpenInput { path, source } => Failure::usage(format!("cannot read {}: {source}", path.display())),
+        Error::OpenInput { path, source } => {
+            let failure = if is_of_machine(source) { Failure::machine } else { Failure::usage };
+            failure(format!("cannot read {}: {source}", path.display()))
+        }
         Error::RecordTooLong(_) => Failure::usage(error.to_string()),
         Error::InputChanged => {
             Failure::usage(format!("--resume: {error}")).hint("resume with the same input, or begin anew with --force")
@@ -29,7 +33,44 @@ pub(super) fn told(program: &str, error: Error) -> anyhow::Error {
         Error::OutputFolderMissing(path) => {
             Failure::usage(format!("--output {}: no such folder; only --split files creates one", path.display()))
         }
-        Error::OutputInUse(path) => Failure::environment(format!("another gpu-run is writing to {}", path.display())),
+        Error::ShardOfStream => {
+            Failure::usage("--shard needs --input with a file or a folder: each shard reads a part of it")
+                .hint("write the stream to a file first")
+        }
+        Error::InputChanging(path) => {
+            Failure::usage(format!("--input {} changed while a shard of it was mapped", path.display()))
+                .hint("begin all shards anew, with --force, when nothing writes to the input any more")
+        }
+        Error::ShardToStream(path) => {
+            Failure::usage(format!("shards need a file or a folder, but --output {} is not one", path.display()))
+        }
+        Error::OutputHasShards(path) => Failure::usage(error.to_string())
+            .hint(format!("put them together with `gpu-run merge {}`, or begin anew with --force", path.display())),
+        Error::OutputExists(_) => Failure::usage(error.to_string()).hint("replace it with --force"),
+        Error::NoShards { .. } => Failure::usage(error.to_string())
+            .hint("give the --output of the commands with --shard; shards that were put together in a folder are gone"),
+        Error::ShardsOfSeveral { shards, found: (_, last) } => Failure::usage(error.to_string()).hint(format!(
+            "remove those that do not belong to the map you want: {}/*-of-{}*, for instance",
+            shards.display(),
+            last.count()
+        )),
+        Error::ShardsMissing { missing, count, .. } => {
+            let first = missing.missing.iter().chain(&missing.unfinished).min_by_key(|shard| shard.index());
+            let first = first.map_or(0, |shard| shard.index());
+            Failure::usage(error.to_string())
+                .hint(format!("run these shards with --resume; the first of them is --shard {first}/{count}"))
+        }
+        Error::ShardOfAnotherMap { shard, first, change } => Failure::usage(format!(
+            "{} and {} are not shards of one map: {}",
+            first.display(),
+            shard.display(),
+            changed(*change)
+        ))
+        .hint("map one of the two anew, with --force"),
+        Error::ShardOutOfPlace(_) | Error::ShardChanged(_) => {
+            Failure::usage(error.to_string()).hint("map this shard anew, with --force")
+        }
+        Error::OutputInUse(path) => Failure::machine(format!("another gpu-run is writing to {}", path.display())),
         Error::OutputReplaced(_) => Failure::environment(error.to_string())
             .hint("run it again with --force, and with an --output that no --dir lets guests change"),
         Error::OutputHasNoJournal => Failure::usage("--resume needs --output with the unfinished file or folder"),
@@ -53,10 +94,10 @@ pub(super) fn told(program: &str, error: Error) -> anyhow::Error {
             link.display()
         ))
         .hint("name the link's target instead, or follow the link with --follow-links"),
-        Error::DeviceLost(_) => Failure::environment(format!("{program}: {error}")),
+        Error::DeviceLost(_) => Failure::machine(format!("{program}: {error}")),
         Error::DeviceLostAgain { lost, .. } => {
             let (first, last) = (lost.first, lost.first + lost.count as u64 - 1);
-            Failure::environment(format!("{program}: {error}"))
+            Failure::machine(format!("{program}: {error}"))
                 .hint(format!("one of the records {first} to {last} causes this; find it with a smaller --batch"))
         }
         _ => return plain(program, error),
@@ -64,15 +105,38 @@ pub(super) fn told(program: &str, error: Error) -> anyhow::Error {
     failure.into()
 }
 
-/// Errors without a hint: exit code 1, unless the compiler's error has its own.
+/// Errors without a hint.
 fn plain(program: &str, error: Error) -> anyhow::Error {
     match error {
         Error::Engine(error) => Failure::compiler(program, error).into(),
-        Error::GiveHandover { reason, source } => {
-            anyhow::Error::from(source).context(format!("{program}: {reason}, but that process cannot be started"))
+        Error::GiveHandover { .. } => Failure::machine(format!("{program}: {}", whole(error))).into(),
+        Error::ReadHeader(SplitError::Read(ref source))
+        | Error::Read { ref source, .. }
+        | Error::Write { ref source, .. }
+        | Error::Remove { ref source, .. }
+        | Error::StartThread { ref source, .. }
+        | Error::TakeHandover { ref source, .. }
+        | Error::TakeInput(ref source)
+        | Error::GiveInput(ref source)
+            if is_of_machine(source) =>
+        {
+            Failure::machine(whole(error)).into()
         }
         error => error.into(),
     }
+}
+
+/// Whether an error of the system is about the machine, and not about a path of the user's. Errors without a number are
+/// ours, such as a refusal to write through a link.
+fn is_of_machine(error: &io::Error) -> bool {
+    use io::ErrorKind::{IsADirectory, NotADirectory, NotFound, PermissionDenied};
+    let is_of_path = matches!(error.kind(), NotFound | PermissionDenied | NotADirectory | IsADirectory);
+    error.raw_os_error().is_some() && !is_of_path
+}
+
+/// Returns an error's text with its causes.
+fn whole(error: Error) -> String {
+    format!("{:#}", anyhow::Error::from(error))
 }
 
 fn changed(change: TaskChange) -> &'static str {
@@ -84,6 +148,7 @@ fn changed(change: TaskChange) -> &'static str {
         TaskChange::Folders => "--dir has changed",
         TaskChange::Env => "--env has changed",
         TaskChange::MaxMemory => "--max-memory has changed",
+        TaskChange::Shard => "--shard has changed",
         TaskChange::Links => "--follow-links, or the target of a link in the input, has changed",
     }
 }

@@ -1,25 +1,48 @@
 use super::*;
-use gpu_run_console::failure::exit_code;
+use gpu_run_console::failure::{exit_code, retried};
 use gpu_run_map::JournalFlaw;
 use std::io;
 
 #[track_caller]
 fn gives(error: Error, text: &str, code: u8) {
-    let told = told("app.wasm", error);
+    let told = retried(told("app.wasm", error));
     assert_eq!((format!("{told:#}").as_str(), exit_code(&told)), (text, code));
 }
 
-fn refused() -> io::Error {
-    io::Error::other("refused")
+fn broken() -> io::Error {
+    io::Error::from_raw_os_error(5)
 }
 
 #[test]
-fn what_cannot_be_opened_is_a_mistake_and_what_cannot_be_read_is_not() {
-    gives(Error::OpenInput { path: "in".into(), source: refused() }, "cannot read in: refused", 2);
-    gives(Error::Read { what: "in".into(), source: refused() }, "cannot read in: refused", 1);
-    gives(Error::Write { what: "the output".into(), source: refused() }, "cannot write the output: refused", 1);
-    gives(Error::StartThread { name: "reader", source: refused() }, "cannot start the reader's thread: refused", 1);
-    gives(Error::TakeInput(refused()), "cannot continue to read the input: refused", 1);
+fn what_cannot_be_opened_is_a_mistake_and_what_cannot_be_read_is_worth_retrying() {
+    gives(
+        Error::OpenInput { path: "in".into(), source: broken() },
+        "cannot read in: Input/output error (os error 5)",
+        75,
+    );
+    gives(
+        Error::OpenInput { path: "in".into(), source: io::ErrorKind::NotFound.into() },
+        "cannot read in: entity not found",
+        2,
+    );
+    gives(Error::Read { what: "in".into(), source: broken() }, "cannot read in: Input/output error (os error 5)", 75);
+    gives(
+        Error::Write { what: "the output".into(), source: broken() },
+        "cannot write the output: Input/output error (os error 5)",
+        75,
+    );
+    gives(
+        Error::StartThread { name: "reader", source: broken() },
+        "cannot start the reader's thread: Input/output error (os error 5)",
+        75,
+    );
+    gives(Error::TakeInput(broken()), "cannot continue to read the input: Input/output error (os error 5)", 75);
+    gives(
+        Error::Write { what: "out/a".into(), source: io::Error::from_raw_os_error(2) },
+        "cannot write out/a: No such file or directory (os error 2)",
+        1,
+    );
+    gives(Error::Internal("a part is missing"), "internal error: a part is missing", 1);
 }
 
 #[test]
@@ -59,8 +82,8 @@ fn a_link_that_a_guest_may_have_made_is_named_with_its_option() {
 fn a_process_that_cannot_be_started_is_told_with_the_program() {
     let reason = gpu_run_map::HandoverReason::RecordHangs { record: 7 };
     gives(
-        Error::GiveHandover { reason, source: refused() },
-        "app.wasm: record 7 did not finish and could not be stopped; continuing without it in a new process, but that process cannot be started: refused",
-        1,
+        Error::GiveHandover { reason, source: broken() },
+        "app.wasm: record 7 did not finish and could not be stopped; continuing without it in a new process, but that process cannot be started: Input/output error (os error 5)",
+        75,
     );
 }

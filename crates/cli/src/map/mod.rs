@@ -4,10 +4,12 @@
 //! After a signal, the process waits until the writer is between two batches, and exits there.
 
 mod failure;
+mod merge;
 mod printer;
 mod progress;
 mod tune;
 
+pub(crate) use merge::merge;
 #[cfg(feature = "bench")]
 pub(crate) use tune::sample;
 pub(crate) use tune::tune;
@@ -24,13 +26,14 @@ use crate::surface::Surface;
 use crate::threads;
 use anyhow::{Context, Result};
 use gpu_run_compiler::{CompileOptions, Compiler};
-use gpu_run_console::failure::{Failure, exit};
+use gpu_run_console::failure::{Failure, exit, retried};
 use gpu_run_console::output::Standard;
+use gpu_run_console::progress::Progress;
 use gpu_run_console::terminal;
 use gpu_run_console::units::count;
 use gpu_run_map::{
-    Batches, Ended, Finished, Gangs, Input, Map, Options, Output, SLOW, StopHandle, StopReason, Takeover, Unfinished,
-    differ,
+    Batches, Ended, Finished, Gangs, Input, Map, Options, Output, SLOW, StopHandle, StopReason, Summary, Takeover,
+    Unfinished, differ,
 };
 use gpu_run_run::Source;
 use printer::Printer;
@@ -46,6 +49,10 @@ use tune::Choice;
 const LONG_RUN: Duration = Duration::from_secs(30);
 
 pub(crate) fn map(args: &MapArgs) -> Result<u8> {
+    map_all(args).map_err(retried)
+}
+
+fn map_all(args: &MapArgs) -> Result<u8> {
     args.check()?;
     let handed = Takeover::take()?;
     let source = match &handed {
@@ -63,7 +70,15 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
         gangs = Some(Gangs { threads: of_record.threads, placement: of_record.thread_placement.into() });
     }
     let options = options(args, &source, &environment)?;
-    let mut map = Map::open(input(args), output(args)?, options, source.clone(), handed).map_err(told)?;
+    let mut map = {
+        let _progress =
+            args.shard.map(|shard| Progress::start(format!("looking for the first record of shard {shard}")));
+        Map::open(input(args), output(args)?, options, source.clone(), handed).map_err(told)?
+    };
+    if let (Some(shard), Some(Summary { records, failed, .. })) = (args.shard, map.finished()) {
+        terminal::say(&format!("gpu-run: shard {shard} is finished: {}, {failed} failed\n", count(records, "record")));
+        return Ok(code(failed));
+    }
 
     let device = device.map_or_else(|| devices::open(args.launch.device), Ok)?;
     let compiler = Compiler::new(program_cache::open(&args.launch.cache)?).limited(args.launch.codegen.compile_timeout);
@@ -93,7 +108,7 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
     let began = Instant::now();
     let common = args.guest.common(None);
     let batches = Batches { max_records, lanes, learned, slow, gangs, common };
-    let code = match map.run(loaded.program.clone(), batches).map_err(told)? {
+    let exit_code = match map.run(loaded.program.clone(), batches).map_err(told)? {
         Ended::HandOver(handover) => return Err(told(handover.give())),
         Ended::Stopped => exit::FAILURE,
         Ended::Finished(finished) => {
@@ -101,13 +116,18 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
             if let Some(tuning) = &finished.tuning {
                 loaded.remember(&source, tuning);
             }
-            if finished.failed == 0 { 0 } else { exit::FAILURE }
+            code(finished.failed)
         }
     };
     if is_guess && began.elapsed() > LONG_RUN {
         terminal::say("  hint: `gpu-run tune` with the same program and --input may find a faster build\n");
     }
-    Ok(code)
+    Ok(exit_code)
+}
+
+/// Returns the exit code of a map of which so many records failed.
+fn code(failed: u64) -> u8 {
+    if failed == 0 { 0 } else { exit::FAILURE }
 }
 
 /// Reports mistakes that can be seen without compiling.
@@ -142,6 +162,7 @@ fn options(args: &MapArgs, source: &Source, environment: &[Variable]) -> Result<
         env,
         folders: args.launch.given.preopens().cloned().collect(),
         follow_links: args.follow_links,
+        shard: args.shard,
         unfinished: match (args.resume, args.force) {
             (true, _) => Unfinished::Resume,
             (false, true) => Unfinished::Overwrite,

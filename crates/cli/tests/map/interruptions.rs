@@ -6,7 +6,13 @@ use rustix::process::{Pid, Signal, kill_process};
 /// Starts, kills at a random moment, another one in every run of the test, goes on, until it finishes. Says how often it was killed. The first time it is killed soon after it has begun, or after it has written
 /// something `first` times.
 fn finish_with_kills(place: &Place, line: &str, input: Option<&str>, signal: Signal, first: u64) -> usize {
-    let journal = || ["out.gpu-run-map", "out/.gpu-run-map"].iter().find_map(|name| fs::read(place.path(name)).ok());
+    let names = [
+        "out.gpu-run-map",
+        "out/.gpu-run-map",
+        "out.shards/1-of-3.gpu-run-map",
+        "out/.gpu-run-map.shards/1-of-3.gpu-run-map",
+    ];
+    let journal = || names.iter().find_map(|name| fs::read(place.path(name)).ok());
     for kills in 0..200 {
         let resume = if kills > 0 { "--resume" } else { "" };
         let stdin = input.map_or(Stdio::null(), |name| fs::File::open(place.path(name)).unwrap().into());
@@ -98,4 +104,32 @@ fn ctrl_c_leaves_whole_records_on_stdout() {
     let ran = ran.says(&["interrupted: "]);
     let count = ran.stdout.lines().count();
     ran.says(&[&format!("{count} record")]);
+}
+
+#[test]
+fn a_shard_killed_at_any_moment_goes_on_and_its_neighbours_do_not_notice() {
+    let place = Place::new();
+    let text = lines(300);
+    place.write("in", &text);
+    for i in 0..150 {
+        place.write(&format!("folder/{}/{i}", i % 7), format!("file {i}"));
+    }
+    for input in ["in", "folder"] {
+        let line = |index: u32| format!("slow.wat -i {input} -o out --shard {index}/3 --batch 9");
+        place.run(&line(2)).gives(0, "");
+        finish_with_kills(&place, &line(1), None, Signal::KILL, 0);
+        place.run(&line(0)).gives(0, "");
+        let mut merge = Command::new(env!("CARGO_BIN_EXE_gpu-run"));
+        let merged: Ran = merge.args(["merge", "out"]).current_dir(place.0.path()).output().unwrap().into();
+        merged.gives(0, "").says(&["of 3 shards, 0 failed"]);
+        if input == "in" {
+            assert_eq!(place.read("out"), text);
+            fs::remove_file(place.path("out")).unwrap();
+            fs::remove_dir_all(place.path("out.shards")).unwrap();
+        }
+    }
+    for i in 0..150 {
+        assert_eq!(place.read(&format!("out/{}/{i}", i % 7)), format!("file {i}"));
+    }
+    assert_eq!(fs::read_dir(place.path("out")).unwrap().count(), 7, "nothing of ours is left");
 }

@@ -123,7 +123,7 @@ fn a_device_that_is_lost_again_and_again_ends_the_run_and_says_where() {
     let place = Place::new();
     let text = lines(100);
     place.write("in", &text);
-    let ran = place.run_losing("launch:5,6,7,8,9,10", "echo.wat -i in -o out --batch 20", None).gives(1, "");
+    let ran = place.run_losing("launch:5,6,7,8,9,10", "echo.wat -i in -o out --batch 20", None).gives(75, "");
     let ran = ran.says(&["echo.wat: the device was lost 3 times in a row", "smaller --batch", "cannot continue: "]);
     // What was under way with the one that faulted is lost with it.
     let safe = place.read("out").lines().count();
@@ -146,7 +146,7 @@ fn a_device_that_each_rerun_loses_ends_the_run_too() {
     for output in ["-o out", ""] {
         let line = format!("long.wat -i in {output} --batch 20");
         let ran = place.run_losing("launch:3,6,9,12,15,18,21,24", &line, None);
-        assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+        assert_eq!(ran.code, Some(75), "{}", ran.stderr);
         let ran = ran.says(&["the device was lost 3 times in a row"]);
         assert_eq!(ran.stderr.matches("continuing in a new process").count(), 2, "{}", ran.stderr);
     }

@@ -6,6 +6,7 @@ mod interruptions;
 mod lost_device;
 mod order;
 mod resume;
+mod shards;
 mod splitting;
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,6 +1,7 @@
 //! The input: found, opened, and read as records.
 
 pub(crate) mod chain;
+mod files;
 mod flaw;
 mod links;
 pub(crate) mod reader;
@@ -19,10 +20,11 @@ use crate::folder::{FindError, FolderEntry, Trust};
 use crate::handover::{Contents, Stream, open_stream};
 use crate::options::{Input, Options, Split};
 use crate::output::journal::Progress;
+use crate::shard::Shard;
 use chain::Anchor;
 use links::InputFolder;
 use reader::Reader;
-use rustix::fs::OFlags;
+use rustix::fs::{FileType, OFlags};
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::AsFd;
@@ -43,7 +45,7 @@ pub(crate) enum FoundInput {
 #[derive(Debug)]
 pub(crate) struct OpenInput {
     pub(crate) reader: Reader,
-    /// In bytes, if known.
+    /// The bytes up to its end, or to its shard's, if known.
     pub(crate) length: Option<u64>,
     pub(crate) again: ReadAgain,
 }
@@ -71,22 +73,30 @@ impl ReadAgain {
 }
 
 impl FoundInput {
-    /// Finds the input. Refuses a path that leads through links which a guest may have made.
+    /// Finds the input. Refuses a path that leads through links which a guest may have made, and a shard of what can be
+    /// read only once.
     pub(crate) fn find(input: Input, options: &Options) -> Result<Self, Error> {
         let path = match input {
+            Input::Stdin | Input::Stream(_) if options.shard.is_some() => return Err(Error::ShardOfStream),
             Input::Stdin => return Ok(Self::Stdin),
             Input::Stream(stream) => return Ok(Self::Stream(stream)),
             Input::Path(path) => path,
         };
         if is_special(&path) {
-            return Ok(Self::Special(path));
+            return if options.shard.is_some() { Err(Error::ShardOfStream) } else { Ok(Self::Special(path)) };
         }
         let entry = FolderEntry::find(&path, &Trust::of(options), false).map_err(|error| match error {
             FindError::Io(error) => Error::read(path.display().to_string(), error),
             FindError::UntrustedLink(link) => Error::UntrustedLink { action: "read", path: path.clone(), link },
         })?;
         if options.split != Split::Files {
-            return Ok(Self::File(entry, path));
+            // Looked at before it is opened: opening a pipe waits for whoever writes to it.
+            let is_stream = || entry.kind().is_ok_and(|kind| kind.is_some_and(|kind| kind != FileType::RegularFile));
+            return if options.shard.is_some() && is_stream() {
+                Err(Error::ShardOfStream)
+            } else {
+                Ok(Self::File(entry, path))
+            };
         }
         let folder = entry.into_folder(false).map_err(|source| Error::OpenInput { path, source })?;
         Ok(Self::Folder(InputFolder::new(folder, options.follow_links)?))
@@ -100,10 +110,12 @@ impl FoundInput {
         }
     }
 
-    /// Opens the input and skips what an earlier run did. `handed` is what another process has read of a stream.
+    /// Opens the input, or one shard of it, and skips what an earlier run did. `handed` is what another process has read
+    /// of a stream.
     pub(crate) fn open(
         self,
         split: Split,
+        shard: Option<Shard>,
         from: &Progress,
         handed: Option<(Stream, Contents)>,
     ) -> Result<OpenInput, Error> {
@@ -116,7 +128,7 @@ impl FoundInput {
         };
         let unreadable = |path| |source| Error::OpenInput { path, source };
         let file = match (self, number) {
-            (Self::Folder(folder), _) => return seekable(Reader::folder(folder)?, None, from),
+            (Self::Folder(folder), _) => return seekable(Reader::folder(folder)?, None, shard, from),
             (Self::Stream(stream), _) => {
                 let mut reader = Reader::stream(ByteSource::Stream(stream), rule)?;
                 skip(&mut reader, from)?;
@@ -134,14 +146,26 @@ impl FoundInput {
         let length = regular.map(|metadata| metadata.len());
         // Stdin is a stream even if it is a file: another process has opened it, and may have read from it.
         if length.is_some() && !is_stdin {
-            return seekable(Reader::stream(ByteSource::File(file), rule)?, length, from);
+            return seekable(Reader::stream(ByteSource::File(file), rule)?, length, shard, from);
         }
         let (reader, tape) = stream(file, rule, from, handed)?;
         Ok(OpenInput { reader, length, again: ReadAgain::FromTape { tape, is_stdin } })
     }
 }
 
-fn seekable(mut reader: Reader, length: Option<u64>, from: &Progress) -> Result<OpenInput, Error> {
+fn seekable(
+    mut reader: Reader,
+    mut length: Option<u64>,
+    shard: Option<Shard>,
+    from: &Progress,
+) -> Result<OpenInput, Error> {
+    if let Some(shard) = shard {
+        let share = reader.end_with(shard)?;
+        length = length.map(|_| share.end);
+        if from.mark.records == 0 {
+            reader.skip_before(share.start)?;
+        }
+    }
     skip(&mut reader, from)?;
     Ok(OpenInput { reader, length, again: ReadAgain::FromPath })
 }

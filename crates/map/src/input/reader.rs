@@ -4,17 +4,16 @@
 //! batch is sent before it is full: a pipe that gives a line a second gets a line a second back.
 
 use super::chain::Anchor;
+use super::files::{Files, content};
 use super::flaw::Flaw;
 use super::links::InputFolder;
 use super::split::{ByteSource, MAX_RECORD_BYTES, Position, Records, Rule, SplitError, trimmed};
-use super::walk::{Found, Walk};
 use crate::error::Error;
 use crate::handover::Suspects;
+use crate::shard::Shard;
 use bytes::Bytes;
-use rustix::fs::Stat;
 use serde::{Deserialize, Serialize};
-use std::fs::File;
-use std::io::Read;
+use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::mpsc::{SyncSender, TrySendError};
@@ -95,7 +94,7 @@ pub(crate) struct Reader {
 #[derive(Debug)]
 enum RecordSource {
     Stream(Box<Records>),
-    Files { root: InputFolder, walk: Walk, seen: Box<blake3::Hasher> },
+    Files(Box<Files>),
 }
 
 impl Reader {
@@ -111,8 +110,7 @@ impl Reader {
     }
 
     pub(crate) fn folder(root: InputFolder) -> Result<Self, Error> {
-        let walk = Walk::new(&root)?;
-        Ok(Self::new(RecordSource::Files { root, walk, seen: Box::default() }))
+        Ok(Self::new(RecordSource::Files(Box::new(Files::new(root)?))))
     }
 
     fn new(source: RecordSource) -> Self {
@@ -123,8 +121,34 @@ impl Reader {
     pub(crate) fn header(&self) -> &[u8] {
         match &self.source {
             RecordSource::Stream(records) => records.header(),
-            RecordSource::Files { .. } => &[],
+            RecordSource::Files(_) => &[],
         }
+    }
+
+    /// Ends where the shard does. Returns the shard's share of the input.
+    pub(crate) fn end_with(&mut self, shard: Shard) -> Result<Range<u64>, Error> {
+        match &mut self.source {
+            RecordSource::Stream(records) => {
+                let length = records.file_length().map_err(|error| Error::read("the input", error))?;
+                let share = shard.share(length.ok_or(Error::ShardOfStream)?);
+                records.end_at(share.end);
+                Ok(share)
+            }
+            RecordSource::Files(files) => {
+                let share = shard.share(files.total()?);
+                files.end_at(share.end);
+                Ok(share)
+            }
+        }
+    }
+
+    /// Skips the records that begin before `offset`, which are those of the shards before this one.
+    pub(crate) fn skip_before(&mut self, offset: u64) -> Result<(), Error> {
+        self.records = match &mut self.source {
+            RecordSource::Stream(records) => records.skip_before(offset).map_err(unreadable)?,
+            RecordSource::Files(files) => files.skip_before(offset),
+        };
+        Ok(())
     }
 
     /// Skips to the mark of an earlier run, if the input up to there is still the same.
@@ -138,12 +162,11 @@ impl Reader {
                     return Err(Error::InputChanged);
                 }
             }
-            RecordSource::Files { root, walk, seen } => {
+            RecordSource::Files(files) => {
                 for _ in 0..mark.records {
-                    let found = walk.next(root).ok_or(Error::InputChanged)?;
-                    let _ = open(root, found, seen);
+                    let _ = files.next().ok_or(Error::InputChanged)?;
                 }
-                if Some(seen.finalize().to_hex().as_str()) != mark.seen.as_deref() {
+                if Some(files.seen()) != mark.seen {
                     return Err(Error::InputChanged);
                 }
             }
@@ -235,8 +258,7 @@ impl Reader {
                 let stdin = if header.is_empty() { piece.bytes } else { [header, &piece.bytes].concat().into() };
                 Record { location: Location::Line(piece.line), stdin, lead: header.len(), flaw: piece.flaw }
             }),
-            RecordSource::Files { root, walk, seen } => walk.next(root).map(|found| {
-                let (path, opened) = open(root, found, seen);
+            RecordSource::Files(files) => files.next().map(|(path, opened)| {
                 let (stdin, flaw) = match opened.and_then(|(file, stat)| content(file, &stat)) {
                     Ok(bytes) => (bytes.into(), None),
                     Err(flaw) => (Bytes::new(), Some(flaw)),
@@ -248,15 +270,14 @@ impl Reader {
         Ok(record)
     }
 
-    fn mark(&self) -> Mark {
+    /// Returns the position after the records that were read.
+    pub(crate) fn mark(&self) -> Mark {
         match &self.source {
             RecordSource::Stream(records) => {
                 let Position { offset, line } = records.position();
                 Mark { records: self.records, offset, line, seen: records.seen(), anchor: records.anchor() }
             }
-            RecordSource::Files { seen, .. } => {
-                Mark { records: self.records, seen: Some(seen.finalize().to_hex().to_string()), ..Mark::default() }
-            }
+            RecordSource::Files(files) => Mark { records: self.records, seen: Some(files.seen()), ..Mark::default() },
         }
     }
 }
@@ -294,28 +315,6 @@ impl Gathered {
         *self = Self::new(batch.first);
         batch.records.into_iter().for_each(|record| self.add(record));
     }
-}
-
-/// Opens a file that was found, or says why it cannot be read. Its path, size and time are added to the hash `seen`;
-/// its content is not read.
-fn open(root: &InputFolder, found: Found, seen: &mut blake3::Hasher) -> (PathBuf, Result<(File, Stat), Flaw>) {
-    let opened = match found.flaw {
-        Some(flaw) => Err(flaw),
-        None => root.open(&found.path),
-    };
-    let state = opened.as_ref().map(|(_, stat)| (stat.st_size, stat.st_mtime, stat.st_mtime_nsec)).unwrap_or_default();
-    seen.update(found.path.as_os_str().as_bytes());
-    seen.update(format!("\0{state:?}\0").as_bytes());
-    (found.path, opened)
-}
-
-fn content(file: File, stat: &Stat) -> Result<Vec<u8>, Flaw> {
-    let too_long = || Flaw::TooLong(MAX_RECORD_BYTES);
-    let length = usize::try_from(stat.st_size).ok().filter(|length| *length <= MAX_RECORD_BYTES);
-    let mut bytes = Vec::with_capacity(length.ok_or_else(too_long)? + 1);
-    // The file may have grown since then.
-    file.take(MAX_RECORD_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(Flaw::unreadable)?;
-    if bytes.len() > MAX_RECORD_BYTES { Err(too_long()) } else { Ok(bytes) }
 }
 
 fn unreadable(error: SplitError) -> Error {

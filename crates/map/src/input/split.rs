@@ -12,7 +12,7 @@ use super::chain::{Anchor, Chain};
 use super::flaw::Flaw;
 use bytes::{Buf, Bytes, BytesMut};
 use std::fs::File;
-use std::io::{self, BufRead, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, Read, Seek, SeekFrom, Write};
 
 /// Bytes of one record, at most.
 pub(crate) const MAX_RECORD_BYTES: usize = 1 << 30;
@@ -141,6 +141,8 @@ pub(crate) struct Records {
     /// CSV's first row.
     header: Vec<u8>,
     separator: u8,
+    /// Records that begin here, or after it, belong to other shards. Empty lines before a row of CSV belong to the row.
+    end: u64,
 }
 
 impl Records {
@@ -149,7 +151,7 @@ impl Records {
         let hasher = matches!(source, ByteSource::Stream(_)).then(Chain::new);
         let source = Ahead::new(source);
         let at = Position::default();
-        let mut records = Self { source, rule, at, limit, hasher, header: Vec::new(), separator: b',' };
+        let mut records = Self { source, rule, at, limit, hasher, header: Vec::new(), separator: b',', end: u64::MAX };
         if rule == Rule::Csv {
             // While the separator is unknown, a quote after any of the separators opens a field.
             records.separator = ANY;
@@ -164,7 +166,7 @@ impl Records {
     pub(crate) fn continued(source: ByteSource, rule: Rule, limit: usize, header: Vec<u8>, anchor: Anchor) -> Self {
         let (at, separator) = (Position { offset: anchor.offset, line: 0 }, separator(&header));
         let source = Ahead::new(source);
-        Self { source, rule, at, limit, hasher: Some(anchor.into()), header, separator }
+        Self { source, rule, at, limit, hasher: Some(anchor.into()), header, separator, end: u64::MAX }
     }
 
     /// Returns CSV's header; empty for other inputs.
@@ -203,7 +205,50 @@ impl Records {
         Ok(skipped == missing)
     }
 
+    /// Returns the length of the source, if it is a file.
+    pub(crate) fn file_length(&self) -> io::Result<Option<u64>> {
+        match &self.source.source {
+            ByteSource::File(file) => file.metadata().map(|metadata| Some(metadata.len())),
+            ByteSource::Stream(_) => Ok(None),
+        }
+    }
+
+    /// Ends before the record that begins at `offset` or after it.
+    pub(crate) fn end_at(&mut self, offset: u64) {
+        self.end = offset;
+    }
+
+    /// Skips the records that begin before `offset`. Returns how many they are.
+    pub(crate) fn skip_before(&mut self, offset: u64) -> Result<u64, SplitError> {
+        match self.rule {
+            Rule::Lines | Rule::Jsonl => Ok(self.skip_lines_before(offset)?),
+            // Only the quotes from the beginning on say where a row ends.
+            Rule::Csv => {
+                let mut count = 0;
+                while self.at.offset < offset && self.row()?.is_some() {
+                    count += 1;
+                }
+                Ok(count)
+            }
+        }
+    }
+
+    /// Lines are not looked at one by one: all newlines are counted but the last one, which is searched for.
+    fn skip_lines_before(&mut self, offset: u64) -> io::Result<u64> {
+        // The last line that is skipped has its first byte, and perhaps its newline, before `offset`.
+        let Some(last) = offset.checked_sub(self.at.offset + 1) else { return Ok(0) };
+        let mut newlines = NewlineCount(0);
+        let before = io::copy(&mut self.source.by_ref().take(last), &mut newlines)?;
+        let rest = self.source.skip_until(b'\n')? as u64;
+        let lines = newlines.0 + u64::from(rest > 0);
+        self.at = Position { offset: self.at.offset + before + rest, line: self.at.line + lines };
+        Ok(lines)
+    }
+
     pub(crate) fn next(&mut self) -> Result<Option<Piece>, SplitError> {
+        if self.at.offset >= self.end {
+            return Ok(None);
+        }
         match self.rule {
             Rule::Lines => self.line(),
             Rule::Jsonl => Ok(self.line()?.map(|mut piece| {
@@ -248,7 +293,7 @@ impl Records {
         loop {
             let before = bytes.len();
             let read = self.read_line(&mut bytes, line)?;
-            scan = bytes[before..].iter().fold(scan, |scan, byte| scan.step(*byte, self.separator));
+            scan = scan.line(&bytes[before..], self.separator);
             if read == 0 || scan != Scan::Quoted {
                 if !bytes.is_empty() && trimmed(&bytes).is_empty() {
                     // An empty line between rows.
@@ -276,6 +321,21 @@ impl Records {
         self.at.offset += read as u64;
         self.at.line += u64::from(read > 0);
         Ok(read)
+    }
+}
+
+/// Counts the newlines that are written to it.
+struct NewlineCount(u64);
+
+impl Write for NewlineCount {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // So many at once that their count fits a byte: compilers make vector instructions of that.
+        let count = |bytes: &[u8]| bytes.iter().map(|byte| u8::from(*byte == b'\n')).sum::<u8>();
+        self.0 += bytes.chunks(usize::from(u8::MAX)).map(|bytes| u64::from(count(bytes))).sum::<u64>();
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -329,6 +389,15 @@ enum Scan {
 }
 
 impl Scan {
+    /// Steps through a line.
+    fn line(self, line: &[u8], separator: u8) -> Self {
+        match self {
+            // Most lines are whole rows without a quote.
+            Self::FieldStart if !line.contains(&b'"') => Self::Bare,
+            _ => line.iter().fold(self, |scan, byte| scan.step(*byte, separator)),
+        }
+    }
+
     fn step(self, byte: u8, separator: u8) -> Self {
         let separates = byte == separator || separator == ANY && SEPARATORS.contains(&byte);
         match (self, byte) {

@@ -1,5 +1,4 @@
 use super::*;
-use std::io::Write;
 
 /// Gives its bytes in pieces of the lengths that a generator says.
 struct Chunked {
@@ -169,4 +168,60 @@ fn going_on_from_any_record_gives_the_rest() {
     assert!(again.skip_to(begun.position()).unwrap());
     assert_eq!((again.seen(), again.header()), (begun.seen(), begun.header()));
     assert_eq!(all(again).len() + first, 300_000);
+}
+
+mod shards {
+    use super::*;
+    use crate::shard::Shard;
+    use proptest::prelude::*;
+
+    /// Records of the file as they are read by one shard after the other, and as they are read at once.
+    fn agree(bytes: &[u8], rule: Rule, count: u32) {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(bytes).unwrap();
+        let open = || {
+            let mut file = file.try_clone().unwrap();
+            file.rewind().unwrap();
+            Records::new(ByteSource::File(file), rule, MAX_RECORD_BYTES).unwrap()
+        };
+        let whole = all(open());
+        let (mut pieces, mut numbers) = (Vec::new(), 0);
+        for shard in Shard::all(count) {
+            let (mut records, share) = (open(), shard.share(bytes.len() as u64));
+            records.end_at(share.end);
+            assert_eq!(records.skip_before(share.start).unwrap(), numbers, "shard {shard}");
+            let of_shard = all(records);
+            numbers += of_shard.len() as u64;
+            pieces.extend(of_shard);
+        }
+        assert_eq!(
+            format!("{pieces:?}"),
+            format!("{whole:?}"),
+            "{count} shards of {:?}",
+            String::from_utf8_lossy(bytes)
+        );
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+        #[test]
+        fn each_record_is_in_one_shard_and_has_its_number(
+            text in "[\\n\\r\",;a1]{0,80}",
+            count in prop::sample::select(vec![1_u32, 2, 3, 7, 64]),
+            rule in prop::sample::select(vec![Rule::Lines, Rule::Jsonl, Rule::Csv]),
+        ) {
+            agree(text.as_bytes(), rule, count);
+        }
+    }
+
+    #[test]
+    fn what_is_longer_than_a_read_is_cut_in_the_same_way() {
+        let line = |i: usize| format!("{i},{}\n", "x".repeat(i * 7919 % 300));
+        let mut text: String = (0..30_000).map(line).collect();
+        assert!(text.len() > 4 * MAX_FILE_READ);
+        text.insert_str(MAX_FILE_READ, &"y".repeat(2 * MAX_FILE_READ));
+        for rule in [Rule::Lines, Rule::Csv] {
+            agree(text.as_bytes(), rule, 7);
+        }
+    }
 }

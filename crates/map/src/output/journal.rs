@@ -6,12 +6,16 @@
 //! journal is whole, and the output is at least as long as the journal says; anything beyond belongs to an unfinished
 //! batch, which is done again.
 //!
+//! The journal of a finished output is removed. That of a finished shard stays, and says that the shard is finished:
+//! [`Merge`](crate::Merge) learns from it what the shard is.
+//!
 //! A journal is a line of JSON, and a line with that line's hash. A damaged journal is refused, and so is an output
 //! whose end is not what the journal says ([`Tail`]).
 
 use crate::error::{Error, JournalFlaw, TaskChange};
 use crate::folder::Folder;
 use crate::input::reader::Mark;
+use crate::shard::Shard;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
@@ -44,6 +48,26 @@ pub(crate) struct Task {
     pub(crate) max_memory: Option<u64>,
     /// Hash of the links of an input folder that are followed: see [`crate::input::FoundInput::links`].
     pub(crate) links: Option<String>,
+    #[serde(default)]
+    pub(crate) shard: Option<Shard>,
+}
+
+impl Task {
+    /// Returns the first difference between two tasks.
+    pub(crate) fn difference(&self, now: &Self) -> Option<TaskChange> {
+        let same = [
+            (TaskChange::Program, self.program == now.program),
+            (TaskChange::Input, self.input == now.input),
+            (TaskChange::Split, self.split == now.split),
+            (TaskChange::Args, self.args == now.args),
+            (TaskChange::Folders, self.dirs == now.dirs),
+            (TaskChange::Env, self.env == now.env),
+            (TaskChange::MaxMemory, self.max_memory == now.max_memory),
+            (TaskChange::Links, self.links == now.links),
+            (TaskChange::Shard, self.shard == now.shard),
+        ];
+        same.into_iter().find(|(_, same)| !same).map(|(change, _)| change)
+    }
 }
 
 /// How the input is recognized. An input that is no file is recognized by [`Mark::seen`].
@@ -71,12 +95,30 @@ impl Identity {
 /// How far the map is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Progress {
+    /// Where the map began: in a shard, this is not the beginning of the input.
+    #[serde(default)]
+    pub(crate) start: Mark,
     pub(crate) mark: Mark,
     /// Bytes of output; 0 if the output is a folder.
     pub(crate) output: u64,
     /// Records that failed.
     pub(crate) failed: u64,
     pub(crate) tail: Tail,
+    /// Whether this is a whole shard.
+    #[serde(default)]
+    pub(crate) finished: bool,
+}
+
+impl Progress {
+    /// Returns the records that are done.
+    pub(crate) fn records(&self) -> u64 {
+        self.mark.records.saturating_sub(self.start.records)
+    }
+
+    /// Whether the numbers contradict each other.
+    fn is_absurd(&self) -> bool {
+        self.mark.records.checked_sub(self.start.records).is_none_or(|records| self.failed > records)
+    }
 }
 
 /// The end of an output, to recognize it.
@@ -90,12 +132,17 @@ pub(crate) struct Tail {
 
 impl Tail {
     /// Returns the tail of the first `length` bytes of a file.
-    pub(crate) fn of_file(file: &File, length: u64) -> io::Result<Self> {
+    fn of_file(file: &File, length: u64) -> io::Result<Self> {
         let count = length.min(TAIL_BYTES);
         let mut bytes = vec![0; count as usize];
         file.read_exact_at(&mut bytes, length - count)?;
         let hash = blake3::Hasher::new().update(&length.to_le_bytes()).update(&bytes).finalize();
         Ok(Self { path: None, hash: Some(hash.to_hex().to_string()) })
+    }
+
+    /// Returns the tail of an output of `length` bytes.
+    pub(crate) fn of_output(file: &File, length: u64) -> io::Result<Self> {
+        if length == 0 { Ok(Self::default()) } else { Self::of_file(file, length) }
     }
 
     /// Returns the tail of a record's file in a folder, which may not exist.
@@ -109,11 +156,12 @@ impl Tail {
     }
 }
 
+/// What a journal says.
 #[derive(Debug, Serialize, Deserialize)]
-struct Content {
+pub(crate) struct Content {
     version: u32,
-    task: Task,
-    progress: Progress,
+    pub(crate) task: Task,
+    pub(crate) progress: Progress,
 }
 
 /// The journal of one output.
@@ -129,8 +177,7 @@ pub(crate) struct Journal {
 impl Journal {
     /// The journal of the file `file` in the folder; `output` is the file's path.
     pub(crate) fn beside(folder: Arc<Folder>, file: &OsStr, output: &Path, task: Task) -> Self {
-        let with_suffix = |name: &OsStr| -> OsString { [name, SUFFIX.as_ref()].into_iter().collect() };
-        Self { folder, name: with_suffix(file), path: with_suffix(output.as_os_str()).into(), task }
+        Self { folder, name: with_suffix(file, SUFFIX), path: with_suffix(output.as_os_str(), SUFFIX).into(), task }
     }
 
     /// The journal of a folder. It is not beside the folder, because that may be all we can write to.
@@ -138,34 +185,31 @@ impl Journal {
         Self { folder, name: SUFFIX.into(), path: output.join(SUFFIX), task }
     }
 
-    /// Returns the prefix of the names of temporary files.
-    pub(crate) fn stem(&self) -> &OsStr {
-        &self.name
-    }
-
     pub(crate) fn exists(&self) -> bool {
         self.folder.stat(&self.name).is_ok()
     }
 
+    /// Returns whether the output is a shard.
+    pub(crate) fn is_of_shard(&self) -> bool {
+        self.task.shard.is_some()
+    }
+
+    /// Returns the input that the task is about.
+    pub(crate) fn input(&self) -> &Identity {
+        &self.task.input
+    }
+
+    /// Returns whether there is a journal of an output that is not finished.
+    pub(crate) fn is_unfinished(&self) -> bool {
+        let finished =
+            || matches!(content(&self.folder, &self.name, &self.path), Ok(Some(content)) if content.progress.finished);
+        self.exists() && !finished()
+    }
+
     /// Returns how far an earlier run with the same task came; `None` if there was none, or it finished.
     pub(crate) fn read(&self) -> Result<Option<Progress>, Error> {
-        let refused = |flaw| Error::Journal { path: self.path.clone(), flaw };
-        let file = match self.folder.read(Path::new(&self.name)) {
-            Ok((file, _)) => file,
-            Err(Errno::NOENT) => return Ok(None),
-            Err(Errno::NXIO | Errno::LOOP | Errno::ISDIR) => return Err(refused(JournalFlaw::NoFile)),
-            Err(error) => return Err(Error::read(self.path.display().to_string(), error)),
-        };
-        let mut bytes = Vec::new();
-        let read = file.take(MAX_JOURNAL_BYTES).read_to_end(&mut bytes);
-        read.map_err(|error| Error::read(self.path.display().to_string(), error))?;
-        let text = checked(&bytes).ok_or_else(|| refused(JournalFlaw::Damaged))?;
-        let content: Option<Content> = serde_json::from_slice(text).ok();
-        let content = content.filter(|Content { version, progress, .. }| {
-            *version == VERSION && progress.failed <= progress.mark.records
-        });
-        let content = content.ok_or_else(|| refused(JournalFlaw::Unknown))?;
-        match difference(&content.task, &self.task) {
+        let Some(content) = content(&self.folder, &self.name, &self.path)? else { return Ok(None) };
+        match content.task.difference(&self.task) {
             Some(change) => Err(Error::TaskChanged(change)),
             None => Ok(Some(content.progress)),
         }
@@ -202,27 +246,35 @@ impl Journal {
     }
 }
 
+/// Returns a name with a suffix.
+pub(crate) fn with_suffix(name: &OsStr, suffix: &str) -> OsString {
+    [name, suffix.as_ref()].into_iter().collect()
+}
+
+/// Returns what the journal of this name says; `None` if there is none. `path` is its path in messages.
+pub(crate) fn content(folder: &Folder, name: &OsStr, path: &Path) -> Result<Option<Content>, Error> {
+    let refused = |flaw| Error::Journal { path: path.to_owned(), flaw };
+    let unreadable = |error: io::Error| Error::read(path.display().to_string(), error);
+    let file = match folder.read(Path::new(name)) {
+        Ok((file, _)) => file,
+        Err(Errno::NOENT) => return Ok(None),
+        Err(Errno::NXIO | Errno::LOOP | Errno::ISDIR) => return Err(refused(JournalFlaw::NoFile)),
+        Err(error) => return Err(unreadable(error.into())),
+    };
+    let mut bytes = Vec::new();
+    file.take(MAX_JOURNAL_BYTES).read_to_end(&mut bytes).map_err(unreadable)?;
+    let text = checked(&bytes).ok_or_else(|| refused(JournalFlaw::Damaged))?;
+    let content: Option<Content> = serde_json::from_slice(text).ok();
+    let content = content.filter(|content| content.version == VERSION && !content.progress.is_absurd());
+    content.map(Some).ok_or_else(|| refused(JournalFlaw::Unknown))
+}
+
 /// Returns the first line, if the second one is its hash.
 fn checked(bytes: &[u8]) -> Option<&[u8]> {
     let lines = bytes.strip_suffix(b"\n")?;
     let end = lines.iter().rposition(|byte| *byte == b'\n')?;
     let (text, hash) = (&lines[..end], &lines[end + 1..]);
     (blake3::hash(text).to_hex().as_bytes() == hash).then_some(text)
-}
-
-/// Returns the first difference between two tasks.
-fn difference(then: &Task, now: &Task) -> Option<TaskChange> {
-    let same = [
-        (TaskChange::Program, then.program == now.program),
-        (TaskChange::Input, then.input == now.input),
-        (TaskChange::Split, then.split == now.split),
-        (TaskChange::Args, then.args == now.args),
-        (TaskChange::Folders, then.dirs == now.dirs),
-        (TaskChange::Env, then.env == now.env),
-        (TaskChange::MaxMemory, then.max_memory == now.max_memory),
-        (TaskChange::Links, then.links == now.links),
-    ];
-    same.into_iter().find(|(_, same)| !same).map(|(change, _)| change)
 }
 
 #[cfg(test)]

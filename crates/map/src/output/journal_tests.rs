@@ -4,12 +4,12 @@ use std::os::unix::fs::symlink;
 fn task() -> Task {
     let (input, args) = (Identity::Stream, vec!["a".into()]);
     let (program, split, env) = ("p".into(), "lines".into(), "e".into());
-    Task { program, input, split, args, dirs: Vec::new(), env, max_memory: None, links: None }
+    Task { program, input, split, args, dirs: Vec::new(), env, max_memory: None, links: None, shard: None }
 }
 
 fn progress() -> Progress {
     let mark = Mark { records: 7, offset: 99, line: 8, seen: Some("h".into()), anchor: None };
-    Progress { mark, output: 1234, failed: 1, tail: Tail::default() }
+    Progress { mark, output: 1234, failed: 1, ..Progress::default() }
 }
 
 fn journal(place: &tempfile::TempDir, task: Task) -> Journal {
@@ -25,7 +25,7 @@ fn what_was_written_is_read_and_then_gone() {
     journal.write(&Progress::default()).unwrap();
     journal.write(&progress()).unwrap();
     assert_eq!(journal.read().unwrap(), Some(progress()));
-    drop(journal.folder.temporary(journal.stem()).unwrap());
+    drop(journal.folder.temporary(&journal.name).unwrap());
     assert_eq!(journal.read().unwrap(), Some(progress()), "a version that was not finished does not count");
     journal.remove_temporary();
     journal.remove().unwrap();
@@ -43,6 +43,7 @@ fn another_task_is_refused_with_what_differs() {
         (TaskChange::Env, Task { env: String::new(), ..task() }),
         (TaskChange::MaxMemory, Task { max_memory: Some(1), ..task() }),
         (TaskChange::Links, Task { links: Some("l".into()), ..task() }),
+        (TaskChange::Shard, Task { shard: Some("1/2".parse().unwrap()), ..task() }),
     ];
     for (change, other) in others {
         let error = journal(&place, other).read().unwrap_err();
@@ -91,4 +92,28 @@ fn a_link_in_the_journals_place_is_not_followed_but_replaced() {
     journal.write(&Progress::default()).unwrap();
     assert_eq!(fs::read(&victim).unwrap(), before);
     assert_eq!(journal.read().unwrap(), Some(Progress::default()));
+}
+
+#[test]
+fn a_finished_shard_keeps_a_journal_that_is_not_unfinished() {
+    let place = tempfile::tempdir().unwrap();
+    let journal = journal(&place, Task { shard: Some("1/2".parse().unwrap()), ..task() });
+    assert!(!journal.is_unfinished());
+    journal.write(&progress()).unwrap();
+    assert!(journal.is_unfinished());
+    let finished = Progress { finished: true, ..progress() };
+    journal.write(&finished).unwrap();
+    assert!(!journal.is_unfinished() && journal.exists());
+    assert_eq!(journal.read().unwrap(), Some(finished));
+    fs::write(&journal.path, "{").unwrap();
+    assert!(journal.is_unfinished(), "what cannot be read may be anything");
+}
+
+#[test]
+fn journals_of_earlier_versions_are_read() {
+    let place = tempfile::tempdir().unwrap();
+    let journal = journal(&place, task());
+    let text = r#"{"version":3,"task":{"program":"p","input":"Stream","split":"lines","args":["a"],"dirs":[],"env":"e","max_memory":null,"links":null},"progress":{"mark":{"records":7,"offset":99,"line":8,"seen":"h"},"output":1234,"failed":1,"tail":{"path":null,"hash":null}}}"#;
+    fs::write(&journal.path, format!("{text}\n{}\n", blake3::hash(text.as_bytes()).to_hex())).unwrap();
+    assert_eq!(journal.read().unwrap(), Some(progress()));
 }

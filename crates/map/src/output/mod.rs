@@ -3,8 +3,9 @@
 
 mod counts;
 pub(crate) mod journal;
+pub(crate) mod shards;
 mod shared;
-mod target;
+pub(crate) mod target;
 pub(crate) mod writer;
 
 pub use counts::Counts;
@@ -33,14 +34,21 @@ pub(crate) fn open(
     links: Option<String>,
 ) -> Result<Target, Error> {
     let output = match output {
+        Output::Stream(_) if options.shard.is_some() => return Err(Error::ShardToStream("a stream".into())),
         Output::Stream(stream) => return Ok(Target::stream(stream)),
         Output::Path(path) => path,
     };
     let task = task(input, options, source, links)?;
     if let Some(input) = input {
         check_apart(input, &output)?;
+        if let Some(shard) = options.shard {
+            check_apart(input, &shards::path_beside(&output, shard))?;
+        }
     }
     if is_special(&output) {
+        if options.shard.is_some() {
+            return Err(Error::ShardToStream(output));
+        }
         return Target::special(&output);
     }
     let is_folder = options.split == Split::Files;
@@ -60,9 +68,18 @@ pub(crate) fn open(
         (true, Some(_)) => Err(Error::OutputIsFile(output)),
         (false, Some(FileType::Directory)) => Err(Error::OutputIsFolder(output)),
         (false, None) if output.as_os_str().as_bytes().ends_with(b"/") => Err(Error::OutputFolderMissing(output)),
-        (false, None | Some(FileType::RegularFile)) => Target::file(entry, &path, task),
+        (false, None | Some(FileType::RegularFile)) => match options.shard {
+            None => Target::file(entry, &path, task),
+            Some(shard) => {
+                let shards = entry.folder.below(&shards::beside(&entry.name), true).map_err(unwritable)?;
+                let entry = FolderEntry { folder: shards, name: shard.file_name().into() };
+                Target::file(entry, &shards::path_beside(&path, shard), task)
+            }
+        },
+        (false, Some(_)) if options.shard.is_some() => Err(Error::ShardToStream(output)),
         (false, Some(_)) => Target::device(&entry, &path),
     }
+    .map(|target| target.checking(input.filter(|_| options.shard.is_some())))
 }
 
 /// Returns the task as the journal records it.
@@ -80,6 +97,7 @@ fn task(input: Option<&Path>, options: &Options, source: &Source, links: Option<
         env: hash(format!("{:?}", options.env).as_bytes()),
         max_memory: options.max_memory,
         links,
+        shard: options.shard,
     })
 }
 

@@ -2,14 +2,16 @@
 //!
 //! A *checkpoint* makes the output so far durable: it is flushed to disk, and then the journal says so. A checkpoint
 //! waits for the disk, so the next one is made only when this wait is a small part of the time since. The first
-//! checkpoint comes before any output. A finished output needs none: its journal is removed.
+//! checkpoint comes before any output. A finished output needs none: its journal is removed. The last checkpoint of a
+//! shard says that the shard is finished.
 
-use super::journal::{Journal, Progress, Tail, Task};
+use super::journal::{Identity, Journal, Progress, SUFFIX, Tail, Task, with_suffix};
+use super::shards;
 use crate::error::Error;
 use crate::folder::{Folder, FolderEntry};
 use crate::options::Unfinished;
 use rustix::fs::OFlags;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -28,6 +30,8 @@ pub(crate) struct Target {
     sink: Sink,
     /// `None`: after an interruption, the output cannot be continued.
     journal: Option<Journal>,
+    /// The input of a shard: if it has changed in the end, the shard may not belong to the others.
+    input: Option<PathBuf>,
     /// What the journal says.
     safe: Progress,
     /// No checkpoint is due before this.
@@ -44,8 +48,12 @@ enum Sink {
     },
     Folder {
         root: Arc<Folder>,
-        /// Locked while the folder is written to.
+        /// Locked while the folder is written to. Several shards may write to it at once.
         lock: File,
+        /// If a shard is written, it is locked by this.
+        shard: Option<File>,
+        /// Begins the names of temporary files.
+        stem: OsString,
         /// The record that was put last.
         last: Option<PathBuf>,
         path: PathBuf,
@@ -64,7 +72,7 @@ impl Target {
     }
 
     fn new(sink: Sink, journal: Option<Journal>) -> Self {
-        Self { sink, journal, safe: Progress::default(), next: Instant::now() }
+        Self { sink, journal, input: None, safe: Progress::default(), next: Instant::now() }
     }
 
     /// An output that cannot have a journal beside it: one that the process has open already.
@@ -90,11 +98,31 @@ impl Target {
 
     /// Opens a folder, and makes it if it does not exist.
     pub(crate) fn folder(entry: FolderEntry, path: &Path, task: Task) -> Result<Self, Error> {
-        let held = entry.into_folder(true).and_then(|root| Ok((root.as_file()?, Arc::new(root))));
-        let (handle, root) = held.map_err(|error| unwritable(path, error))?;
-        lock(&handle, path)?;
-        let journal = Journal::within(root.clone(), path, task);
-        Ok(Self::new(Sink::Folder { root, lock: handle, last: None, path: path.to_owned() }, Some(journal)))
+        let unwritable = |error| unwritable(path, error);
+        let root = Arc::new(entry.into_folder(true).map_err(unwritable)?);
+        let handle = root.as_file().map_err(unwritable)?;
+        let folder = |root, lock, shard, stem, journal| {
+            Self::new(Sink::Folder { root, lock, shard, stem, last: None, path: path.to_owned() }, Some(journal))
+        };
+        let Some(shard) = task.shard else {
+            lock(&handle, path)?;
+            let journal = Journal::within(root.clone(), path, task);
+            return Ok(folder(root, handle, None, SUFFIX.into(), journal));
+        };
+        is_locked(handle.try_lock_shared(), path)?;
+        let (shards, name) = (shards::within(), shard.file_name());
+        let own = path.join(&shards).join(&name);
+        let stem = with_suffix(SUFFIX.as_ref(), &format!(".{name}"));
+        let entry = FolderEntry { folder: root.below(&shards, true).map_err(unwritable)?, name: name.into() };
+        let file = entry.open(OFlags::RDWR | OFlags::CREATE).map_err(unwritable)?;
+        lock(&file, &own)?;
+        let journal = Journal::beside(Arc::new(entry.folder), &entry.name, &own, task);
+        Ok(folder(root, handle, Some(file), stem, journal))
+    }
+
+    /// Has the target check in the end that the input at `path` is still the same.
+    pub(crate) fn checking(self, path: Option<&Path>) -> Self {
+        Self { input: path.map(Path::to_owned), ..self }
     }
 
     /// Returns what an earlier run left, if this run is to continue it. Refuses to destroy an unfinished output, and to
@@ -104,9 +132,15 @@ impl Target {
         let (Some(journal), Some((output, _))) = (&self.journal, self.held()) else {
             return if is_resumed { Err(Error::OutputHasNoJournal) } else { Ok(None) };
         };
+        if unfinished == Unfinished::Overwrite {
+            return Ok(None);
+        }
+        if self.has_rival() {
+            let error = if journal.is_of_shard() { Error::OutputUnfinished } else { Error::OutputHasShards };
+            return Err(error(output.to_owned()));
+        }
         if !is_resumed {
-            let is_refused = unfinished == Unfinished::Refuse && journal.exists();
-            return if is_refused { Err(Error::OutputUnfinished(output.to_owned())) } else { Ok(None) };
+            return if journal.is_unfinished() { Err(Error::OutputUnfinished(output.to_owned())) } else { Ok(None) };
         }
         let earlier = journal.read()?;
         let unreadable = |error| Error::read(output.display().to_string(), error);
@@ -120,6 +154,9 @@ impl Target {
         if progress.output > length {
             return Err(Error::OutputShorter(output.to_owned()));
         }
+        if progress.finished && progress.output < length {
+            return Err(Error::OutputEndChanged(output.to_owned()));
+        }
         let last = progress.tail.path.as_ref().map(|path| PathBuf::from(OsStr::from_bytes(path)));
         let tail = self.tail(progress.output, last.as_deref()).map_err(unreadable)?;
         match last {
@@ -129,12 +166,31 @@ impl Target {
         }
     }
 
+    /// Whether another kind of map has not finished the folder: one of the whole, or of shards.
+    fn has_rival(&self) -> bool {
+        match &self.sink {
+            Sink::Folder { root, shard: None, .. } => shards::are_begun(root),
+            Sink::Folder { root, shard: Some(_), .. } => root.stat(SUFFIX).is_ok(),
+            Sink::Stream(_) | Sink::File { .. } => false,
+        }
+    }
+
+    /// Removes the journals of another kind of map, whose files this one overwrites.
+    fn remove_rival(&self) -> io::Result<()> {
+        match &self.sink {
+            Sink::Folder { root, shard: None, .. } => shards::remove(root, &shards::within()),
+            // Another shard may have removed it.
+            Sink::Folder { root, shard: Some(_), .. } => root.remove(Path::new(SUFFIX)),
+            Sink::Stream(_) | Sink::File { .. } => Ok(()),
+        }
+    }
+
     /// Returns the end of the first `length` bytes of a file, or of the folder's `last` record.
     fn tail(&self, length: u64, last: Option<&Path>) -> io::Result<Tail> {
         match &self.sink {
             Sink::Folder { root, .. } => last.map_or(Ok(Tail::default()), |last| Tail::of_record(root, last)),
-            Sink::File { file, .. } if length > 0 => Tail::of_file(&file.to, length),
-            _ => Ok(Tail::default()),
+            Sink::File { file, .. } => Tail::of_output(&file.to, length),
+            Sink::Stream(_) => Ok(Tail::default()),
         }
     }
 
@@ -156,6 +212,13 @@ impl Target {
         journal.write(&from)?;
         if leftovers {
             journal.remove_temporary();
+            if let Sink::Folder { root, stem, .. } = &self.sink {
+                // One that cannot be removed does no harm.
+                let _ = root.remove_temporary(stem);
+            }
+        }
+        if self.has_rival() {
+            self.remove_rival().map_err(|error| Error::write("the journal of another map", error))?;
         }
         match &mut self.sink {
             Sink::Stream(_) => {}
@@ -174,14 +237,13 @@ impl Target {
     /// Puts the output of one record; `None` if it has none. In a folder, `name` is the record's file.
     pub(crate) fn put(&mut self, name: &Path, record: Option<&[u8]>) -> Result<(), Error> {
         let bytes = record.unwrap_or_default();
-        match (&mut self.sink, &self.journal) {
-            (Sink::Stream(stream), _) => stream.write_all(bytes).map_err(unwritable_stream),
-            (Sink::File { file, bytes: count, path }, _) => {
+        match &mut self.sink {
+            Sink::Stream(stream) => stream.write_all(bytes).map_err(unwritable_stream),
+            Sink::File { file, bytes: count, path } => {
                 *count += bytes.len() as u64;
                 file.write_all(bytes).map_err(|error| unwritable(path, error))
             }
-            (Sink::Folder { root, last, path, .. }, journal) => {
-                let stem = journal.as_ref().map_or("".as_ref(), Journal::stem);
+            Sink::Folder { root, last, path, stem, .. } => {
                 put_file(root, name, stem, record).map_err(|error| unwritable(&path.join(name), explained(error)))?;
                 *last = Some(name.to_owned());
                 Ok(())
@@ -241,9 +303,10 @@ impl Target {
         }
     }
 
-    /// Finishes the output: all records are there. From here on it is a file like any other, and nobody waits until it
-    /// is on disk, which may take longer than all the rest.
-    pub(crate) fn finish(&mut self) -> Result<(), Error> {
+    /// Finishes the output: all records are there, as `done` says. From here on it is a file like any other, and nobody
+    /// waits until it is on disk, which may take longer than all the rest. A shard must be on disk: other machines are to
+    /// read it.
+    pub(crate) fn finish(&mut self, done: &Progress) -> Result<(), Error> {
         self.deliver()?;
         if let Some((path, held)) = self.held() {
             let identity = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
@@ -251,7 +314,17 @@ impl Target {
                 return Err(Error::OutputReplaced(path.to_owned()));
             }
         }
-        self.journal.as_ref().map_or(Ok(()), Journal::remove)
+        let Some(journal) = &self.journal else { return Ok(()) };
+        if !journal.is_of_shard() {
+            return journal.remove();
+        }
+        if let Some(input) = &self.input {
+            let now = Identity::of(input).map_err(|error| Error::read(input.display().to_string(), error))?;
+            if now != *journal.input() {
+                return Err(Error::InputChanging(input.clone()));
+            }
+        }
+        self.checkpoint(Progress { finished: true, ..done.clone() }, true)
     }
 
     /// Returns what the journal says is safe. Without a journal, an interrupted run cannot be continued.
@@ -317,8 +390,13 @@ fn unwritable_stream(error: io::Error) -> Error {
     Error::write("the output", error)
 }
 
-fn lock(file: &File, path: &Path) -> Result<(), Error> {
-    match file.try_lock() {
+/// Locks a file that this process writes, or says that another one does.
+pub(crate) fn lock(file: &File, path: &Path) -> Result<(), Error> {
+    is_locked(file.try_lock(), path)
+}
+
+pub(crate) fn is_locked(result: Result<(), TryLockError>, path: &Path) -> Result<(), Error> {
+    match result {
         Ok(()) => Ok(()),
         Err(TryLockError::WouldBlock) => Err(Error::OutputInUse(path.to_owned())),
         // Some file systems have no locks; then no other map is kept out.

@@ -95,7 +95,7 @@ impl Writer {
             rules,
             observer,
             began: Instant::now(),
-            before: from.mark.records,
+            before: from.records(),
             done: from,
             beyond: 0,
             skip: 0,
@@ -212,7 +212,7 @@ impl Writer {
 
     /// Finishes the output: all records are written.
     pub(crate) fn finish(&mut self) -> Result<(), Error> {
-        self.target.finish()?;
+        self.target.finish(&self.done)?;
         self.finished = true;
         self.observer.finished(&self.summary());
         Ok(())
@@ -267,7 +267,7 @@ impl Writer {
         self.finished
     }
 
-    /// Returns how many records are written.
+    /// Returns the number of the first record that is not written.
     pub(crate) fn records(&self) -> u64 {
         self.done.mark.records + self.beyond
     }
@@ -296,11 +296,11 @@ impl Writer {
 
     fn summary(&self) -> Summary {
         Summary {
-            records: self.records(),
+            records: self.done.records() + self.beyond,
             before: self.before,
             failed: self.done.failed,
             elapsed: self.elapsed(),
-            input_offset: self.done.mark.offset,
+            input_offset: self.done.mark.offset.saturating_sub(self.done.start.offset),
         }
     }
 }
