@@ -29,14 +29,15 @@ use differential::Compared;
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::path::Path;
 
-/// Seeds for a generator: two minutes on two cores, or four times as many if all is wanted. What counters do is simpler than the rest, and an expression's module takes the longest.
+/// Seeds for a generator: somewhat more than a minute on two cores, or seven times as many if all is wanted. What counters do is simpler
+/// than the rest, and an expression's module takes the longest.
 fn seeds(generator: Generator) -> u64 {
     let usual = match generator {
-        Generator::Smith => 400,
-        Generator::Expressions => 200,
-        Generator::Counters => 120,
+        Generator::Smith => 240,
+        Generator::Expressions => 120,
+        Generator::Counters => 70,
     };
-    if std::env::var_os("GPU_RUN_TEST_ALL").is_some() { 4 * usual } else { usual }
+    if std::env::var_os("GPU_RUN_TEST_ALL").is_some() { 7 * usual } else { usual }
 }
 
 /// Tests that a generator's seeds are dealt out to: generators differ in how long they take, and no core shall be idle at the end.
