@@ -11,6 +11,9 @@ use std::time::{Duration, Instant};
 
 /// How long a frame may take.
 const PATIENCE: Duration = Duration::from_secs(600);
+/// How long a machine may take no events, and how often it is asked again.
+const POST_PATIENCE: Duration = Duration::from_secs(60);
+const POST_AGAIN: Duration = Duration::from_millis(1);
 /// The most events that one frame takes.
 pub(crate) const MAX_EVENTS: usize = gpu_run_machine::layout::STAGED_MAX as usize;
 
@@ -118,10 +121,23 @@ impl Desktop {
     /// Does one frame with these events, of which there are at most [`MAX_EVENTS`].
     pub(crate) fn tick(&mut self, events: &[Event]) -> Result<()> {
         for event in events {
-            self.machine.post(*event)?;
+            self.post(*event)?;
         }
         self.tick += 1;
         Ok(self.machine.run_to(self.tick, PATIENCE)?)
+    }
+
+    /// Posts an event. A machine that was held up, or restarts because all of this process was, takes none for a while.
+    fn post(&self, event: Event) -> Result<()> {
+        let since = Instant::now();
+        loop {
+            match self.machine.post(event) {
+                Err(gpu_run_machine::Error::Full { .. }) if since.elapsed() < POST_PATIENCE => {
+                    std::thread::sleep(POST_AGAIN);
+                }
+                posted => return Ok(posted?),
+            }
+        }
     }
 
     /// An event of the pointer at a place in units.

@@ -1,6 +1,7 @@
 //! Programs that run from `main` to their end.
 
 use crate::error::{AnyError, Error, Result};
+use crate::given::given;
 use crate::linker::{Failure, Failures, Linker, Shared};
 use crate::module::Module;
 use crate::wasi::{OutputBuffer, Wasi};
@@ -8,7 +9,6 @@ use gpu_run_abi::{Layout, TrapCode};
 use gpu_run_compiler::{Build, CompileOptions, EmbedderFunctions, Entry, Program, Trap};
 use gpu_run_run::{End, INSTANCE, RunOptions, ThreadPlacement, run_threads};
 use gpu_run_wasi::{Context, Functions};
-use std::ffi::OsStr;
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -65,47 +65,16 @@ impl Provided {
 }
 
 impl Command {
+    given!();
+
     pub fn new(module: &Module) -> Self {
         let (wasi, provided) = (Wasi::new(), Provided::default());
         Self { module: module.clone(), wasi, provided, max_memory: None, timeout: None, threads: None }
     }
 
-    /// Sets what the program is given, in place of what was set before.
-    pub fn wasi(mut self, wasi: Wasi) -> Self {
-        self.wasi = wasi;
-        self
-    }
-
-    /// Adds an argument. The first is the program's name.
-    pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
-        self.wasi = self.wasi.arg(arg);
-        self
-    }
-
-    pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
-        self.wasi = self.wasi.env(name, value);
-        self
-    }
-
     /// Sets what the program reads as its standard input; all instances read the same.
     pub fn stdin(mut self, bytes: impl Into<Arc<[u8]>>) -> Self {
         self.wasi = self.wasi.stdin(bytes);
-        self
-    }
-
-    /// Lets the program import functions. They see what `data` returns for the instance's number.
-    pub fn functions<T: Send + 'static>(
-        mut self,
-        linker: &Linker<T>,
-        data: impl Fn(u64) -> T + Send + Sync + 'static,
-    ) -> Self {
-        self.provided = Provided::new(&self.module, linker, data);
-        self
-    }
-
-    /// The most bytes that the memories and tables of an instance may have together.
-    pub fn max_memory(mut self, bytes: u64) -> Self {
-        self.max_memory = Some(bytes);
         self
     }
 

@@ -33,6 +33,7 @@ mod command;
 mod engine;
 mod error;
 mod function;
+mod given;
 mod linker;
 mod mapper;
 mod module;

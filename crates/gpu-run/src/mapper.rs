@@ -3,7 +3,7 @@
 use crate::columns::FunctionMapper;
 use crate::command::{Output, Provided, Status};
 use crate::error::{Error, Result};
-use crate::linker::Linker;
+use crate::given::given;
 use crate::module::Module;
 use crate::value::{Parameters, Results as FunctionResults};
 use crate::wasi::Wasi;
@@ -13,7 +13,6 @@ use gpu_run_compiler::{Adapter, Build, CompileOptions, Entry};
 use gpu_run_map::{Done, Pending, Results, usual_batch};
 use gpu_run_run::{Extent, Job};
 use std::collections::VecDeque;
-use std::ffi::OsStr;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,42 +29,11 @@ pub struct MapperBuilder {
 }
 
 impl MapperBuilder {
-    /// Sets what every instance is given, apart from its standard streams.
-    pub fn wasi(mut self, wasi: Wasi) -> Self {
-        self.wasi = wasi;
-        self
-    }
-
-    /// Adds an argument. The first is the program's name.
-    pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
-        self.wasi = self.wasi.arg(arg);
-        self
-    }
-
-    pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
-        self.wasi = self.wasi.env(name, value);
-        self
-    }
-
-    /// Lets the program import functions. They see what `data` returns for the record's number.
-    pub fn functions<T: Send + 'static>(
-        mut self,
-        linker: &Linker<T>,
-        data: impl Fn(u64) -> T + Send + Sync + 'static,
-    ) -> Self {
-        self.provided = Provided::new(&self.module, linker, data);
-        self
-    }
+    given!();
 
     /// How many records run at once: 131,072 on a GPU and 1,024 on `cpu`, unless this is called.
     pub fn batch(mut self, records: u32) -> Self {
         self.batch = Some(records.max(1));
-        self
-    }
-
-    /// The most bytes that the memories and tables of an instance may have together.
-    pub fn max_memory(mut self, bytes: u64) -> Self {
-        self.max_memory = Some(bytes);
         self
     }
 
