@@ -200,7 +200,8 @@ fn each_touching(block: u32, columns: u32, items: u32, mut body: impl FnMut(u32,
         let mut near = ballot(is_near as u32);
         while near != 0 {
             let item = (first + near.trailing_zeros()) * CHUNK + lane();
-            let mask = ballot((item < items && item::meets(ITEMS + item * ITEM_BYTES, left, top, right, bottom)) as u32);
+            let mask =
+                ballot((item < items && item::meets(ITEMS + item * ITEM_BYTES, left, top, right, bottom)) as u32);
             if mask != 0 {
                 body(item, mask);
             }
