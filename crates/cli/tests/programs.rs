@@ -43,6 +43,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use support::functions::Share;
 
+/// Of a larger program, the assembler takes more than a minute.
+const LARGE_PROGRAM_BYTES: u64 = 2 << 20;
 /// Two warps.
 const INSTANCES: usize = 64;
 
@@ -71,14 +73,15 @@ fn real() -> Vec<Trial> {
             trials.push(trial("real", "interleaved_64", &program, &[program.wasm()], interleaved));
         }
         // Of several tests of a program one; ptxas -O0 takes half a minute to a minute for each (17 to 65 MB of PTX). One program in one
-        // layout, the next in the other, unless all is wanted.
+        // layout, the next in the other, and the largest in none, unless all is wanted.
+        let all = std::env::var_os("GPU_RUN_TEST_ALL").is_some();
+        let is_large = std::fs::metadata(program.wasm()).is_ok_and(|file| file.len() > LARGE_PROGRAM_BYTES);
         let other = assembled.len() % 2;
-        if assembled.insert(program.wasm()) {
+        if assembled.insert(program.wasm()) && (all || !is_large) {
             let builds = [
                 ("assembles_linear", assembles_linear as fn(&Program) -> Result<(), Failed>),
                 ("assembles_interleaved", assembles_interleaved),
             ];
-            let all = std::env::var_os("GPU_RUN_TEST_ALL").is_some();
             for (what, test) in builds.into_iter().skip(if all { 0 } else { other }).take(if all { 2 } else { 1 }) {
                 first.push(assembling(trial("real", what, &program, &[program.wasm()], test)));
             }
