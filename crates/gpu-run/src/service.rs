@@ -56,8 +56,8 @@ impl Mapper {
         S: Stream,
         S::Item: Into<Bytes>,
     {
+        let ahead = self.batches_at_once() * self.batch();
         let service = self.serve()?;
-        let ahead = UNDER_WAY * service.batch;
         Ok(records.map(move |record| service.send(record.into())).buffered(ahead))
     }
 }

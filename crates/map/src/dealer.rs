@@ -308,6 +308,14 @@ impl Dealer {
                 state.over = Some(Over::Finished);
                 return News::Over(over);
             }
+            // The last device's batches all end first, so that what they had finished is written.
+            if state.devices.iter().all(|device| device.share.is_lost)
+                && state.under_way() == 0
+                && let Some((_, (_, lost))) = state.again.pop_first()
+            {
+                state.end(Over::Lost(lost));
+                continue;
+            }
             let front = state.front;
             if let Some((_, error)) = state.failed.take_if(|(number, _)| *number == front) {
                 state.end(Over::Failed(error));
@@ -386,13 +394,6 @@ impl State {
             self.end(Over::Lost(lost));
         } else {
             self.again.insert(work.number, (work, lost));
-        }
-        // The last device's batches all come back first: what they had finished is written.
-        if is_last
-            && self.under_way() == 0
-            && let Some((_, (_, lost))) = self.again.pop_first()
-        {
-            self.end(Over::Lost(lost));
         }
     }
 

@@ -97,7 +97,7 @@ fn a_device_lost_anywhere_leaves_its_batches_to_the_other() {
         let shares = shares(&ran);
         assert_eq!(shares.iter().filter(|share| share.2).count(), told, "{}", ran.stderr);
         assert_eq!(shares.iter().map(|share| share.1).sum::<u64>(), 120, "nothing runs twice that was handed on");
-        assert_eq!(ran.stderr.matches("trapped").count() + ran.stderr.matches("exited with").count(), failed.min(10));
+        assert_eq!(ran.stderr.matches(" (record ").count(), failed, "each failure is told once");
         lost += told;
     }
     // 15 batches are two launches each. The last numbers are not reached, unless the pipe gives more batches.
@@ -168,22 +168,17 @@ fn losses_anywhere_change_nothing_but_stderr() {
 #[test]
 fn a_map_on_several_devices_is_resumed_on_any() {
     let place = Place::new();
-    let text = lines(30_000);
-    place.write("in", &text);
+    let line = |i: usize| if i == 777 { "trap\n".to_owned() } else { format!("line {i}\n") };
+    place.write("in", (0..1000).map(line).collect::<String>());
+    let output: String = (0..1000).map(|i| line(i).replace("trap", "")).collect();
     for (first, second) in [("cpu:0,1", "cpu"), ("cpu", "cpu:0,1"), ("cpu:0,1", "cpu:0,1,2")] {
-        let mut command = place.command_on(first, "echo.wat -i in -o out --batch 16 --force");
-        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let began = Instant::now();
-        while fs::metadata(place.path("out")).map_or(0, |out| out.len()) < 50_000 {
-            assert!(began.elapsed() < Duration::from_secs(60), "nothing is written");
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        child.kill().unwrap();
-        child.wait().unwrap();
-        assert!(place.has("out.gpu-run-map"), "it was over before it was killed");
+        let stopped = "echo.wat -i in -o out --batch 16 --fail-fast --force";
+        let ran: Ran = place.command_on(first, stopped).output().unwrap().into();
+        ran.gives(1, "").says(&["stopped at the first failure", "--resume continues at record"]);
+        assert!(place.has("out.gpu-run-map") && output.starts_with(&place.read("out")));
         let ran: Ran = place.command_on(second, "echo.wat -i in -o out --resume").output().unwrap().into();
-        ran.gives(0, "").says(&["30000 records (", " by earlier runs), 0 failed"]);
-        assert!(place.read("out") == text, "{first}, then {second}");
+        ran.gives(1, "").says(&["1000 records (768 by earlier runs), 1 failed"]);
+        assert!(place.read("out") == output, "{first}, then {second}");
     }
 }
 
@@ -199,7 +194,7 @@ fn a_record_that_cannot_be_ended_fails_alone_on_several_devices() {
     ran.gives(1, "").says(&["looking for it in a new process", "line 3 (record 2) did not finish in time", "1 failed"]);
     assert_eq!(place.read("out"), output);
     // Others are in the middle of their batches when one hangs. Which record it is, the plan does not say.
-    let ran = place.run_losing_on("cpu:0,1,2", "hang:7,13", "echo.wat -i in -o out --timeout 1s --batch 4", None);
+    let ran = place.run_losing_on("cpu:0,1,2", "hang:7,30", "echo.wat -i in -o out --timeout 1s --batch 4", None);
     let ran = ran.gives(1, "").says(&["looking for it in a new process", "40 records, 1 failed"]);
     let written = place.read("out");
     let differing = text.lines().zip(written.lines()).filter(|(record, line)| record != line).count();
