@@ -35,7 +35,7 @@ pub(crate) fn desktop(args: &DesktopArgs) -> Result<u8> {
     // Before anything takes long: the port may be in use, and there may be no display.
     let live = if args.png.is_none() { Some(connect(args)?) } else { None };
 
-    let device = devices::open(args.device)?;
+    let device = devices::open(&args.device)?;
     let compiler = Compiler::new(program_cache::open(&args.cache)?);
     let starts = !args.apps.files.is_empty() || script.as_ref().is_some_and(Script::starts_apps);
     let with_apps = !args.apps.no_apps && (live.is_some() || starts);

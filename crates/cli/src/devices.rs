@@ -1,31 +1,46 @@
 //! Opening and listing devices.
 
-use crate::args::DeviceChoice;
 use anyhow::Result;
 use gpu_run_console::failure::Failure;
 use gpu_run_console::terminal;
 use gpu_run_console::units::show_size;
-use gpu_run_device::{Device, Properties, cpu, cuda};
+use gpu_run_device::{Device, DeviceList, Error, Properties, cpu, cuda};
 use std::sync::Arc;
 
 /// Opens the device that `--device` names. `auto` is the first usable GPU. If there is none, it is `cpu`, and one line
 /// on stderr says why, unless the computer has no NVIDIA hardware or driver at all: then nobody expects a GPU.
-pub(crate) fn open(choice: DeviceChoice) -> Result<Arc<dyn Device>> {
-    match choice {
-        DeviceChoice::Cpu => Ok(gpu_run_device::open("cpu")?),
-        DeviceChoice::Auto => Ok(cuda::first().unwrap_or_else(|error| {
+pub(crate) fn open(list: &DeviceList) -> Result<Arc<dyn Device>> {
+    if list.is_of_several() {
+        return Err(Failure::usage(format!("--device {list}: only `gpu-run map` runs on several devices"))
+            .hint("name one of them, as in --device cuda:0")
+            .into());
+    }
+    Ok(open_all(list, false)?.swap_remove(0))
+}
+
+/// Opens all devices that `--device` names: at least one. A process that continues for another leaves out those that
+/// cannot be opened any more, as long as one can.
+pub(crate) fn open_all(list: &DeviceList, is_continued: bool) -> Result<Vec<Arc<dyn Device>>> {
+    if *list == DeviceList::Auto {
+        return Ok(vec![cuda::first().unwrap_or_else(|error| {
             let line = format!("running on cpu: {}", error.to_string().replace('\n', " "));
             match cuda::is_expected() {
                 true => terminal::say(&format!("gpu-run: {line}\n")),
                 false => tracing::info!("{line}"),
             }
             cpu::open()
-        })),
-        DeviceChoice::Cuda(index) => cuda::open(index as usize).map_err(|error| {
-            Failure::machine(format!("no CUDA device: cuda:{index}: {error}"))
-                .hint("--device cpu runs the same PTX on this machine's processor")
-                .into()
-        }),
+        })]);
+    }
+    let opened = if is_continued { list.open_usable() } else { list.open() };
+    opened.map_err(|error| unopened(list, &error).into())
+}
+
+fn unopened(list: &DeviceList, error: &Error) -> Failure {
+    let what = if list.is_of_several() { "--device" } else { "no CUDA device:" };
+    let failure = Failure::machine(format!("{what} {list}: {error}"));
+    match cuda::probe() {
+        Ok(found) if !found.is_empty() && list.is_of_several() => failure.hint("`gpu-run devices` lists the devices"),
+        _ => failure.hint("--device cpu runs the same PTX on this machine's processor"),
     }
 }
 

@@ -78,7 +78,7 @@ pub(crate) fn load(
 pub(crate) struct Loaded {
     pub(crate) device: Arc<dyn Device>,
     pub(crate) program: Arc<Program>,
-    compiler: Compiler,
+    compiler: Arc<Compiler>,
     options: CompileOptions,
     report: Report,
 }
@@ -86,11 +86,12 @@ pub(crate) struct Loaded {
 impl Loaded {
     /// Loads a program from the cache, or compiles it.
     pub(crate) fn new(
-        compiler: Compiler,
+        compiler: impl Into<Arc<Compiler>>,
         device: Arc<dyn Device>,
         source: &Source,
         options: CompileOptions,
     ) -> Result<Self> {
+        let compiler = compiler.into();
         let (program, report) = load(&compiler, &device, source, &options)?;
         Ok(Self { device, program, compiler, options, report })
     }
@@ -112,7 +113,7 @@ impl Loaded {
         let Report { origin, timings, load } = &self.report;
         let cache = self.compiler.cache().path().map(|_| *origin);
         let (device, layout) = (self.device.properties(), self.options.build.layout());
-        Stats { device, layout, timings, load: *load, cache, run, processes: None }
+        Stats { device, layout, timings, load: *load, cache, run, shares: &[], processes: None }
     }
 }
 

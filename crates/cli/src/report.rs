@@ -9,9 +9,9 @@ use gpu_run_compiler::Trap;
 use gpu_run_console::failure::exit;
 use gpu_run_console::units::{count, show_duration, show_size};
 use gpu_run_device::Properties;
-use gpu_run_map::Counts;
+use gpu_run_map::{Counts, Share};
 use gpu_run_run::{Denied, End, Outcome, Processes, RunStats, ThreadStats};
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -147,6 +147,8 @@ pub(crate) struct Stats<'a> {
     /// `None` if there is no cache.
     pub(crate) cache: Option<Origin>,
     pub(crate) run: &'a RunStats,
+    /// What each device did, if there are several.
+    pub(crate) shares: &'a [Share],
     /// `None` where programs start no processes.
     pub(crate) processes: Option<&'a Processes>,
 }
@@ -191,7 +193,8 @@ impl Stats<'_> {
             show_duration(run.prepare),
             show_duration(run.run),
             show_duration(run.collect),
-        ) + &run.threads.map_or(String::new(), |threads| show_threads(threads, self.device.id == "cpu"))
+        ) + &show_shares(self.shares)
+            + &run.threads.map_or(String::new(), |threads| show_threads(threads, self.device.is_cpu()))
             + &self.processes.map_or(String::new(), process_figures::show)
     }
 
@@ -232,12 +235,37 @@ impl Stats<'_> {
             })),
             "processes": self.processes.map(process_figures::json),
             "device_bytes": self.run.device_bytes,
+            "devices": self.shares.iter().map(share_json).collect::<Vec<_>>(),
             "exits": exits,
             "trapped": tally.traps.count,
             "timed_out": tally.timeouts.count,
         });
         format!("{object}\n")
     }
+}
+
+/// Says what each of several devices did.
+fn show_shares(shares: &[Share]) -> String {
+    let all: u64 = shares.iter().map(|share| share.records).sum();
+    let line = |share: &Share| {
+        let Share { device, name, records, batches, run, is_lost } = share;
+        let part = *records as f64 / all.max(1) as f64 * 100.0;
+        let lost = if *is_lost { ", then lost" } else { "" };
+        let (records, batches, run) = (count(*records, "record"), count(*batches, "batch"), show_duration(*run));
+        format!("gpu-run: share    {device} ({name}): {records} ({part:.0} %) in {batches}, {run}{lost}\n")
+    };
+    shares.iter().map(line).collect()
+}
+
+fn share_json(share: &Share) -> Value {
+    json!({
+        "device": share.device,
+        "device_name": share.name,
+        "records": share.records,
+        "batches": share.batches,
+        "run_seconds": share.run.as_secs_f64(),
+        "lost": share.is_lost,
+    })
 }
 
 /// Says how many threads a program had, and how they lay on the device.

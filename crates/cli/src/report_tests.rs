@@ -91,7 +91,8 @@ fn stats_are_one_json_object_on_one_line() {
     let timings = [("decode", Duration::from_millis(250))];
     let cache = Some(Origin::Hit { saved: Duration::from_millis(1500) });
     let (layout, load) = (Layout::Linear, Duration::ZERO);
-    let stats = Stats { device: &device, layout, timings: &timings, load, cache, run: &run, processes: None };
+    let stats =
+        Stats { device: &device, layout, timings: &timings, load, cache, run: &run, shares: &[], processes: None };
     let text = stats.json(&Tally::new(&outcomes, false));
     assert_eq!(text.lines().count(), 1);
     let object: serde_json::Value = serde_json::from_str(&text).unwrap();

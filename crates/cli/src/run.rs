@@ -56,7 +56,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     let dumps = args.coredump.as_ref().map(|folder| CoreDumps::new(folder, name, args.instances.get())).transpose()?;
     let dumps = dumps.map(Arc::new);
     let png = args.png.as_deref().map(PngFile::open).transpose()?;
-    let device = devices::open(args.launch.device)?;
+    let device = devices::open(&args.launch.device)?;
     let mut environment = args.launch.given.env.clone();
     environment.extend(threads::variables(&surface, &args.threads, &args.launch, &*device));
     let guest = Guest::new(&argv(&source.argv0, args, rest), &environment, args.launch.given.preopens())?;

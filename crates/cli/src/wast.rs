@@ -31,7 +31,7 @@ pub(crate) fn wast(args: &WastArgs) -> Result<u8> {
     let jobs = jobs(args.jobs);
     // Modules are loaded on the threads of this pool.
     rayon::ThreadPoolBuilder::new().num_threads(jobs).build_global().context("cannot start threads")?;
-    let device = devices::open(args.device)?;
+    let device = devices::open(&args.device)?;
     let layouts: &[Layout] = match args.layout {
         WastLayout::Linear => &[Layout::Linear],
         WastLayout::Interleaved => &[Layout::Interleaved],

@@ -43,6 +43,9 @@ fn main() {
         trial("auto::says_in_one_line_that_there_is_no_card", no_card),
         trial("auto::says_in_one_line_that_the_card_does_not_work", broken_card),
         trial("cuda::asked_for_by_name_is_an_error", by_name),
+        trial("cuda::several_asked_for_are_an_error_that_names_the_wrong_one", several),
+        trial("cuda::all_of_none_is_an_error", all_of_none),
+        trial("cuda::devices_lists_each_card", listed),
     ];
     libtest_mimic::run(&args, trials).exit();
 }
@@ -100,4 +103,44 @@ fn by_name() {
         let ran = run(&format!("map a.wat --device {device}"), version, cards, sm);
         ran.gives(75, "").says(&["error: no CUDA device", reason]);
     }
+}
+
+/// Which command it is decides about the exit code: of `map`, another machine may have more cards.
+fn several() {
+    for (devices, cards, sm, parts) in [
+        ("cuda:0,7", "1", "90", ["--device cuda:0,7: ", "cuCtxCreate_v2"]),
+        ("cuda:7,0", "1", "90", ["--device cuda:7,0: no device cuda:7", "there is one GPU, cuda:0"]),
+        ("cuda:5,1", "3", "90", ["no device cuda:5", "there are 3 GPUs, cuda:0 to cuda:2"]),
+        ("cuda:0,2", "3", "61", ["--device cuda:0,2: cuda:0 (Test card) is too old", "sm_61"]),
+        // Cards that are too old are left out, but one has to be there that works.
+        ("cuda:all", "3", "90,61,90", ["cuda:1 (Test card) is too old", "--device cuda:all: "]),
+    ] {
+        let ran = run(&format!("map a.wat --device {devices}"), "13000", cards, sm);
+        ran.gives(75, "").says(&parts);
+    }
+    let ran = run("--device cuda:all a.wat", "13000", "2", "90");
+    ran.gives(2, "").says(&["--device cuda:all: only `gpu-run map` runs on several devices", "--device cuda:0"]);
+    let ran = run("map a.wat --device cuda:1,1", "13000", "2", "90");
+    ran.gives(2, "").says(&["`cuda:1,1` names cuda:1 twice"]);
+}
+
+fn all_of_none() {
+    for (version, cards, sm, reason) in [
+        ("11040", "2", "90", "driver is too old"),
+        ("13000", "0", "90", "finds no GPU"),
+        ("13000", "2", "61", "cuda:0 (Test card) is too old"),
+    ] {
+        let ran = run("map a.wat --device cuda:all", version, cards, sm);
+        ran.gives(75, "").says(&["error: --device cuda:all: ", reason, "--device cpu"]);
+    }
+}
+
+fn listed() {
+    let ran = run("devices", "13000", "3", "90,61,80");
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let cards: Vec<_> = ran.stdout.lines().filter(|line| line.starts_with("cuda:")).collect();
+    assert_eq!(cards.len(), 2, "{}", ran.stdout);
+    assert!(cards[0].starts_with("cuda:0 ") && cards[0].contains("sm_90"), "{}", ran.stdout);
+    assert!(cards[1].starts_with("cuda:2 ") && cards[1].contains("sm_80"), "{}", ran.stdout);
+    ran.says(&["cuda:1 (Test card) is too old"]);
 }

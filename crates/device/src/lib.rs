@@ -15,12 +15,14 @@ pub mod code;
 pub mod cpu;
 pub mod cuda;
 mod fault;
+mod list;
 mod memory;
 mod patience;
 pub mod scarce;
 
 pub use cpu::Pages;
 pub use fault::planned_faults;
+pub use list::DeviceList;
 pub use memory::{Buffer, Rows, Shared, Tray};
 pub use patience::{Patience, describe as describe_holders};
 
@@ -70,7 +72,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// What a device is and can do.
 #[derive(Clone, Debug)]
 pub struct Properties {
-    /// `cpu`, `cuda:0`
+    /// `cpu`, `cuda:0`; one of several on the host's cores is `cpu:1`.
     pub id: String,
     /// The name people know it by: `NVIDIA H200`, `x86_64, 16 cores`.
     pub name: String,
@@ -91,6 +93,13 @@ pub struct Properties {
     /// Number of threads that the device reserves stacks and local memory for, however few a launch has: as many as it
     /// can hold at once. 0 if only threads that run cost memory.
     pub resident_threads: u64,
+}
+
+impl Properties {
+    /// Whether the device is the host's own cores, or some of them.
+    pub fn is_cpu(&self) -> bool {
+        self.id.split(':').next() == Some(CPU)
+    }
 }
 
 /// A process that holds device memory.
@@ -184,12 +193,15 @@ fn count_copy() {
 /// The id of the device that runs programs on the host's own cores.
 const CPU: &str = "cpu";
 
-/// Opens a device by its [`Properties::id`].
+/// Opens a device by its [`Properties::id`]. [`DeviceList`] opens several, and knows more names.
 pub fn open(id: &str) -> Result<Arc<dyn Device>> {
-    match id.strip_prefix("cuda:").map(str::parse) {
-        _ if id == CPU => Ok(scarce::planned().unwrap_or_else(cpu::open)),
-        Some(Ok(ordinal)) => cuda::open(ordinal),
-        _ => Err(Error::Unavailable(format!("there is no device `{id}`: devices are `cpu` and `cuda:N`"))),
+    let mut devices = match id.parse()? {
+        list @ (DeviceList::Cpu | DeviceList::Cpus(_) | DeviceList::Cuda(_)) if id != "cuda" => list.open()?,
+        _ => Vec::new(),
+    };
+    match devices.pop() {
+        Some(device) if devices.is_empty() => Ok(device),
+        _ => Err(Error::Unavailable(format!("`{id}` is not the id of a device, such as `cpu` or `cuda:0`"))),
     }
 }
 
@@ -274,7 +286,7 @@ pub trait Device: fmt::Debug + Send + Sync {
     fn properties(&self) -> &Properties;
     /// Whether programs run elsewhere than on the host's own cores.
     fn is_gpu(&self) -> bool {
-        self.properties().id != CPU
+        !self.properties().is_cpu()
     }
     /// The bell of this device. One that does not rest itself needs none.
     fn bell(&self) -> Bell {

@@ -1,9 +1,9 @@
-//! A device, and the cache of what was compiled for it.
+//! A device or several, and the cache of what was compiled for it.
 
 use crate::error::{Error, Result};
 use gpu_run_cache::{Cache, Options};
 use gpu_run_compiler::{CompileOptions, Compiler, Program};
-use gpu_run_device::{Device, cuda};
+use gpu_run_device::{Device, DeviceList};
 use std::env;
 use std::fmt;
 use std::path::PathBuf;
@@ -35,7 +35,8 @@ impl Config {
         Self { device, cache: usual_cache(), cache_limit: Options::LIMIT, compile_timeout: COMPILE_TIMEOUT }
     }
 
-    /// The device: `auto`, `cpu`, or a GPU as in `cuda:0`.
+    /// The device: `auto`, `cpu`, or a GPU as in `cuda:0`. Or several: `cuda:all`, `cuda:0,2`, or `cpu:0,1`, which divide the cores. A
+    /// [`Mapper`](crate::Mapper) uses all of them, everything else the first one.
     pub fn device(mut self, id: impl Into<String>) -> Self {
         self.device = id.into();
         self
@@ -77,7 +78,7 @@ fn usual_cache() -> Option<PathBuf> {
     base.map(|base| base.join("gpu-run"))
 }
 
-/// A device, and the cache of what was compiled for it. Clones are the same engine.
+/// A device or several, and the cache of what was compiled for them. Clones are the same engine.
 ///
 /// ```
 /// use gpu_run::{Config, Engine};
@@ -91,43 +92,60 @@ pub struct Engine {
 }
 
 struct Inner {
-    device: Arc<dyn Device>,
+    /// At least one.
+    devices: Vec<Arc<dyn Device>>,
     compiler: Compiler,
 }
 
 impl Engine {
-    /// Opens the device. Where `auto` finds no GPU, the device is `cpu`.
+    /// Opens the device or devices. Where `auto` finds no GPU, the device is `cpu`.
     pub fn new(config: &Config) -> Result<Self> {
-        let device = match &config.device[..] {
-            "auto" => Ok(cuda::first().unwrap_or_else(|_| gpu_run_device::cpu::open())),
-            id => gpu_run_device::open(id),
-        };
-        let device = device.map_err(|error| Error::Device(format!("{}: {error}", config.device)))?;
+        let devices = config.device.parse().and_then(|list: DeviceList| list.open());
+        let devices = devices.map_err(|error| Error::Device(format!("{}: {error}", config.device)))?;
         let cache = match &config.cache {
             Some(folder) => Cache::open(Options { limit: config.cache_limit, ..Options::new(folder) }),
             None => Cache::off("the engine was made without one"),
         };
         let compiler = Compiler::new(cache).limited(config.compile_timeout);
-        Ok(Self { inner: Arc::new(Inner { device, compiler }) })
+        Ok(Self { inner: Arc::new(Inner { devices, compiler }) })
     }
 
-    /// The device's name: `cpu`, or a GPU as in `cuda:0`.
+    /// The device's name: `cpu`, or a GPU as in `cuda:0`; of several, the first one's.
     pub fn device(&self) -> &str {
-        &self.inner.device.properties().id
+        &self.raw_device().properties().id
+    }
+
+    /// The names of all devices.
+    pub fn devices(&self) -> impl Iterator<Item = &str> {
+        self.inner.devices.iter().map(|device| &device.properties().id[..])
     }
 
     pub fn is_gpu(&self) -> bool {
-        self.inner.device.is_gpu()
+        self.raw_device().is_gpu()
     }
 
     pub(crate) fn raw_device(&self) -> &Arc<dyn Device> {
-        &self.inner.device
+        &self.inner.devices[0]
+    }
+
+    pub(crate) fn raw_devices(&self) -> &[Arc<dyn Device>] {
+        &self.inner.devices
     }
 
     /// Loads a program from the cache, or compiles it.
     pub(crate) fn program(&self, name: &str, wasm: &Arc<Vec<u8>>, options: &CompileOptions) -> Result<Arc<Program>> {
+        self.program_on(self.raw_device(), name, wasm, options)
+    }
+
+    pub(crate) fn program_on(
+        &self,
+        device: &Arc<dyn Device>,
+        name: &str,
+        wasm: &Arc<Vec<u8>>,
+        options: &CompileOptions,
+    ) -> Result<Arc<Program>> {
         let failed = |error| Error::of_compiler(name, error);
-        let Inner { device, compiler } = &*self.inner;
+        let compiler = &self.inner.compiler;
         let options = options.settled(device.properties());
         let request = compiler.request(device, wasm.clone(), &options, name).map_err(failed)?;
         Ok(compiler.load(&request).map_err(failed)?.0)
@@ -140,6 +158,6 @@ impl Engine {
 
 impl fmt::Debug for Engine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Engine").field("device", &self.device()).finish_non_exhaustive()
+        f.debug_struct("Engine").field("devices", &self.devices().collect::<Vec<_>>()).finish_non_exhaustive()
     }
 }

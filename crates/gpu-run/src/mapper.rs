@@ -10,7 +10,7 @@ use crate::wasi::Wasi;
 use bytes::Bytes;
 use gpu_run_abi::Layout;
 use gpu_run_compiler::{Adapter, Build, CompileOptions, Entry};
-use gpu_run_map::{Done, Pending, Results, usual_batch};
+use gpu_run_map::{Done, Mappers, PendingOn, Results, usual_batch};
 use gpu_run_run::{Extent, Job};
 use std::collections::VecDeque;
 use std::fmt;
@@ -73,18 +73,22 @@ impl MapperBuilder {
         if module.has_threads() {
             return Err(Error::Limit(format!("{name} has threads: a mapper cannot run it")));
         }
-        let device = engine.raw_device();
-        let batch = batch.unwrap_or(usual_batch(&**device));
+        let batch = batch.unwrap_or(usual_batch(&**engine.raw_device()));
         let layout = Layout::suited(engine.is_gpu(), batch);
-        let build = Build::speculative(layout, device.properties().local_bytes);
         let embedder = provided.signatures.clone();
-        let options = CompileOptions { embedder, adapter, ..CompileOptions::new(build, Entry::Start) };
-        let program = engine.program(name, module.wasm(), &options)?;
-        let extent = Extent { capacity: batch as usize, max_memory, ..Extent::default() };
-        let failed = |error| Error::of_compiler(name, error);
-        let mapper = gpu_run_map::Mapper::new(program, extent, None).map_err(failed)?;
+        let mut mappers = Vec::new();
+        for device in engine.raw_devices() {
+            let build = Build::speculative(layout, device.properties().local_bytes);
+            let (embedder, adapter) = (embedder.clone(), adapter.clone());
+            let options = CompileOptions { embedder, adapter, ..CompileOptions::new(build, Entry::Start) };
+            let program = engine.program_on(device, name, module.wasm(), &options)?;
+            let extent = Extent { capacity: batch as usize, max_memory, ..Extent::default() };
+            let failed = |error| Error::of_compiler(name, error);
+            mappers.push(gpu_run_map::Mapper::new(program, extent, None).map_err(failed)?);
+        }
         let context = Arc::new(wasi.builder(provided.functions.clone())?);
-        Ok(Mapper { mapper, module: module.clone(), context, provided, batch: batch as usize, timeout })
+        let (mappers, batch) = (Mappers::new(mappers), batch as usize);
+        Ok(Mapper { mappers, module: module.clone(), context, provided, batch, timeout })
     }
 }
 
@@ -99,7 +103,9 @@ impl fmt::Debug for MapperBuilder {
 
 /// Runs one instance of a program for each record: the record is the instance's standard input.
 ///
-/// The program stays on the device between two calls.
+/// The program stays on the device between two calls. If the [`Engine`](crate::Engine) has several devices, each batch goes to the one with
+/// the fewest; if one is lost, the others run the rest of its batches, and functions of yours may be called again for records that it was
+/// lost with.
 ///
 /// ```
 /// use gpu_run::{Config, Engine, Mapper, Module};
@@ -121,7 +127,7 @@ impl fmt::Debug for MapperBuilder {
 /// # Ok::<(), gpu_run::Error>(())
 /// ```
 pub struct Mapper {
-    mapper: gpu_run_map::Mapper,
+    mappers: Mappers,
     module: Module,
     context: Arc<gpu_run_wasi::Builder>,
     provided: Provided,
@@ -137,7 +143,7 @@ impl Mapper {
 
     /// Runs the program for each record, and returns the outputs in the records' order.
     ///
-    /// Records are taken batch by batch, up to two batches before the outputs that were returned. An `Err` is a failure of the device or
+    /// Records are taken batch by batch, up to two batches for each device before the outputs that were returned. An `Err` is a failure of the device or
     /// of gpu-run, and the last item; how an instance ended is in its [`Output`].
     pub fn map<R>(&mut self, records: R) -> Outputs<'_, R::IntoIter>
     where
@@ -156,13 +162,18 @@ impl Mapper {
         Job { context: self.context.clone(), number, stdin: record }
     }
 
-    pub(crate) fn begin(&self, jobs: Vec<Job>) -> Result<Pending> {
-        self.mapper.begin(jobs, self.timeout).map_err(|error| self.failed(error))
+    /// How many batches are to be begun before the first one is finished.
+    pub(crate) fn batches_at_once(&self) -> usize {
+        self.mappers.at_once()
+    }
+
+    pub(crate) fn begin(&self, jobs: Vec<Job>) -> Result<PendingOn> {
+        self.mappers.begin(jobs, self.timeout).map_err(|error| self.failed(error))
     }
 
     /// Waits for the next part of a batch.
-    pub(crate) fn next_part(&self, pending: &mut Pending) -> Result<Option<Results>> {
-        pending.next_part().map_err(|error| self.failed(error))
+    pub(crate) fn next_part(&self, pending: &mut PendingOn) -> Result<Option<Results>> {
+        self.mappers.next_part(pending).map_err(|error| self.failed(error))
     }
 
     /// Returns the output of the record with this number.
@@ -183,9 +194,6 @@ impl fmt::Debug for Mapper {
     }
 }
 
-/// Batches that are begun before the outputs of the first are returned.
-const BATCHES_UNDER_WAY: usize = 2;
-
 /// The outputs of a mapper's records, in their order.
 pub struct Outputs<'m, R> {
     mapper: &'m Mapper,
@@ -193,7 +201,7 @@ pub struct Outputs<'m, R> {
     /// The number of the next record.
     next: u64,
     /// Each with the number of its first record.
-    under_way: VecDeque<(u64, Pending)>,
+    under_way: VecDeque<(u64, PendingOn)>,
     /// The present part, the number of its first record, and how many of its outputs were returned.
     ready: Option<(Results, u64, usize)>,
 }
@@ -229,7 +237,7 @@ where
                 }
                 self.ready = None;
             }
-            while self.under_way.len() < BATCHES_UNDER_WAY && self.begin()? {}
+            while self.under_way.len() < self.mapper.batches_at_once() && self.begin()? {}
             let Some((first, pending)) = self.under_way.front_mut() else { return Ok(None) };
             match self.mapper.next_part(pending)? {
                 Some(part) => self.ready = Some((part, *first, 0)),

@@ -6,14 +6,11 @@ use crate::mapper::Mapper;
 use bytes::Bytes;
 use futures_channel::oneshot;
 use futures_util::stream::{Stream, StreamExt};
-use gpu_run_map::Pending;
+use gpu_run_map::PendingOn;
 use gpu_run_run::Job;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::mpsc;
-
-/// Batches that are begun before the outputs of the first are there.
-const UNDER_WAY: usize = 2;
 
 /// Runs one instance of a program for each record that anybody sends: what was sent while the device was busy runs together.
 ///
@@ -59,8 +56,8 @@ impl Mapper {
         S: Stream,
         S::Item: Into<Bytes>,
     {
+        let ahead = self.batches_at_once() * self.batch();
         let service = self.serve()?;
-        let ahead = UNDER_WAY * service.batch;
         Ok(records.map(move |record| service.send(record.into())).buffered(ahead))
     }
 }
@@ -96,7 +93,7 @@ struct Server {
 }
 
 struct Batch {
-    pending: Pending,
+    pending: PendingOn,
     /// The number of the next record whose output comes, and who waits for it and those after it.
     number: u64,
     replies: VecDeque<oneshot::Sender<Result<Output>>>,
@@ -106,7 +103,7 @@ impl Server {
     fn run(mut self) {
         let mut is_open = true;
         while is_open || !self.under_way.is_empty() {
-            if is_open && self.under_way.len() < UNDER_WAY {
+            if is_open && self.under_way.len() < self.mapper.batches_at_once() {
                 let requests = self.take(&mut is_open);
                 if !requests.is_empty() {
                     self.begin(requests);

@@ -1,11 +1,12 @@
 //! Continues a map in another process.
 //!
 //! A kernel fault poisons the whole process: after it, the driver refuses to make anything new there. So a process that
-//! loses its device replaces itself with the same program (`exec`), with the same arguments, and hands over what the
-//! arguments do not say: how far the output is, what was counted, the program, and what was read from a pipe but not
-//! written. All this travels in a file without a name; an environment variable holds its descriptor. Whoever waits for
-//! the process, reads its output or feeds its stdin notices nothing.
+//! has lost its device, or the last one of several, replaces itself with the same program (`exec`), with the same
+//! arguments, and hands over what the arguments do not say: how far the output is, what was counted, the program, and
+//! what was read from a pipe but not written. All this travels in a file without a name; an environment variable holds
+//! its descriptor. Whoever waits for the process, reads its output or feeds its stdin notices nothing.
 
+use crate::dealer::Share;
 use crate::error::Error;
 use crate::input::chain::Anchor;
 use crate::input::tape::Tape;
@@ -79,6 +80,9 @@ pub(crate) struct State {
     pub(crate) counts: Counts,
     pub(crate) elapsed: Duration,
     pub(crate) spent: Spent,
+    /// What each device did.
+    #[serde(default)]
+    pub(crate) shares: Vec<Share>,
     /// How often the device was lost since a record was last written.
     pub(crate) losses: u32,
     /// The program's name, `argv[0]` and length.
@@ -240,12 +244,13 @@ impl Suspects {
     /// After each hang, the batch is smaller by this factor.
     const FEWER_AT_ONCE: u32 = 32;
 
-    /// Returns the records to suspect when a launch hangs whose records begin at `first`; `None` if it is `first`
-    /// itself.
-    pub(crate) fn narrowed(before: Option<Self>, first: u64, usual: u32) -> Option<Self> {
-        match before {
-            // Records that ran, that waited to run, and that were read meanwhile.
-            None => Some(Self { until: first + 4 * u64::from(usual), batch: (usual / Self::FEWER_AT_ONCE).max(1) }),
+    /// Returns the records to suspect when a launch hangs while `first` is the first record that is not written; `None`
+    /// if it is `first` itself. So many `batches` of the `usual` length can have been under way.
+    pub(crate) fn narrowed(before: Option<Self>, first: u64, usual: u32, batches: u64) -> Option<Self> {
+        match before.filter(|before| first < before.until) {
+            None => {
+                Some(Self { until: first + batches * u64::from(usual), batch: (usual / Self::FEWER_AT_ONCE).max(1) })
+            }
             Some(Self { batch: 1, .. }) => None,
             Some(before) => Some(Self { batch: (before.batch / Self::FEWER_AT_ONCE).max(1), ..before }),
         }

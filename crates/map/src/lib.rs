@@ -8,6 +8,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))] // in a test, that is an assertion
 
 mod batch;
+mod dealer;
 mod error;
 mod folder;
 mod handover;
@@ -23,14 +24,16 @@ mod shard;
 mod successor;
 
 pub use batch::{
-    Done, Mapper, MemoryKind, Pending, Results, SLOW, Slow, Trial, Tuning, Variant, measure, recall, remember, variants,
+    Done, Mapper, Mappers, MemoryKind, Pending, PendingOn, Results, SLOW, Slow, Trial, Tuning, Variant, measure,
+    recall, remember, variants,
 };
+pub use dealer::Share;
 pub use error::{Error, JournalFlaw, MissingShards, TaskChange};
 pub use handover::{Handover, HandoverReason, Takeover};
 pub use input::{Flaw, Location, SplitError};
 pub use map::{BegunMap, Ended, Finished, Map, Sample};
 pub use merge::{Merge, Merged};
-pub use observer::{FailedRecord, Observer, RecordFailure, Stopped, Summary};
+pub use observer::{FailedRecord, LostDevice, Observer, RecordFailure, Stopped, Summary};
 pub use options::{GPU_BATCH, Input, Options, Output, Split, Unfinished, usual_batch};
 pub use output::writer::StopReason;
 pub use output::{Counts, StopHandle};

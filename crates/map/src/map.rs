@@ -1,6 +1,7 @@
 //! A map from beginning to end: it is opened, begun and run, and handed to another process if the device is lost.
 
 use crate::batch::Tuning;
+use crate::dealer::{Dealer, Share};
 use crate::error::Error;
 use crate::handover::{Contents, Handover, Paths, State, Stream, Surroundings, Takeover};
 use crate::input::reader::Reader;
@@ -10,13 +11,12 @@ use crate::options::{Input, Options, Output, Split};
 use crate::output::journal::Progress;
 use crate::output::writer::{Rules, Writer};
 use crate::output::{self, Counts, SharedWriter, StopHandle, Target, shards};
-use crate::pipeline::{self, HangAlarm, PipelineEnd};
-use crate::runner::{Batches, Jobs, Launcher, OnDevice, Runner};
-use crate::successor::Successor;
+use crate::pipeline::{self, PipelineEnd};
+use crate::runner::{Batches, Jobs, Launcher, OnDevice, OnHang, Runner};
+use crate::successor::{Successor, TotalSpent};
 use gpu_run_compiler::Program;
 use gpu_run_run::Source;
 use gpu_run_run::{Job, RunStats};
-use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -156,11 +156,13 @@ pub enum Ended {
 pub struct Finished {
     /// What all processes of the run spent.
     pub stats: RunStats,
+    /// What each device did: first those that [`BegunMap::run`] was given, in that order.
+    pub shares: Vec<Share>,
     pub counts: Counts,
     /// Failed records, including those of earlier runs.
     pub failed: u64,
-    /// What was learned about the program.
-    pub tuning: Option<Tuning>,
+    /// What was learned about the program on each device.
+    pub tunings: Vec<Option<Tuning>>,
 }
 
 impl BegunMap {
@@ -169,36 +171,45 @@ impl BegunMap {
         self.writer.stop_handle()
     }
 
-    /// Runs every record and writes its output, in this thread and three others.
-    pub fn run(self, program: Arc<Program>, batches: Batches) -> Result<Ended, Error> {
+    /// Runs every record on one of these devices and writes its output, in this thread and others: one that reads, and
+    /// two for each device. Each device has the program as it is loaded there, and how batches run there.
+    pub fn run(self, devices: Vec<(Arc<Program>, Batches)>) -> Result<Ended, Error> {
         let Self { reader, jobs, timeout, max_memory, writer, successor } = self;
-        let alarm = HangAlarm::default();
-        let on_hang = Arc::new({
-            let alarm = alarm.clone();
-            move || alarm.ring()
-        });
-        let (max_records, spent) = (batches.max_records as usize, Arc::new(Mutex::new(successor.spent())));
-        let end = match batches.gangs {
-            Some(gangs) => {
-                let engine = Launcher::new(program, gangs, batches.common, max_memory, timeout, on_hang)
-                    .map_err(Error::Engine)?;
-                pipeline::run(reader, Runner::new(engine, jobs), max_records, &writer, &alarm, &spent)?
-            }
-            None => {
-                let engine = OnDevice::new(program, batches, max_memory, timeout, successor.alone(), on_hang);
-                pipeline::run(reader, Runner::new(engine, jobs), max_records, &writer, &alarm, &spent)?
-            }
+        let Some(max_records) = devices.iter().map(|(_, batches)| batches.max_records).max() else {
+            return Err(Error::Internal("a map without a device"));
         };
-        let stats = spent.lock().clone();
+        let shares = devices.iter().map(|(program, _)| Share::of(program.device().properties())).collect();
+        let dealer = Arc::new(Dealer::new(shares, successor.spent(), successor.suspects()));
+        let on_hang: OnHang = Arc::new({
+            let dealer = dealer.clone();
+            move || dealer.hang()
+        });
+        let (count, has_threads) = (devices.len(), devices.iter().any(|(_, batches)| batches.gangs.is_some()));
+        let records = max_records as usize;
+        let end = if has_threads {
+            let launcher = |(program, batches)| Launcher::new(program, batches, max_memory, timeout, on_hang.clone());
+            let engines = devices.into_iter().map(launcher).collect::<Result<Vec<_>, _>>().map_err(Error::Engine)?;
+            let runners = engines.into_iter().map(|engine| Runner::new(engine, jobs.clone())).collect();
+            pipeline::run(reader, runners, records, &writer, &dealer)?
+        } else {
+            let alone = successor.alone();
+            let engine =
+                |(program, batches)| OnDevice::new(program, batches, max_memory, timeout, alone, on_hang.clone());
+            let runners = devices.into_iter().map(|device| Runner::new(engine(device), jobs.clone())).collect();
+            pipeline::run(reader, runners, records, &writer, &dealer)?
+        };
+        let (stats, shares) = dealer.spent();
+        let spent = TotalSpent { stats, shares: successor.shares(shares), devices: count };
         match end {
-            PipelineEnd::Finished(tuning) => {
+            PipelineEnd::Finished(tunings) => {
                 let writer = writer.lock();
                 let (counts, failed) = (writer.counts().clone(), writer.failed());
-                Ok(Ended::Finished(Box::new(Finished { stats, counts, failed, tuning })))
+                let TotalSpent { stats, shares, .. } = spent;
+                Ok(Ended::Finished(Box::new(Finished { stats, shares, counts, failed, tunings })))
             }
             PipelineEnd::Stopped => Ok(Ended::Stopped),
-            PipelineEnd::DeviceLost(lost) => successor.after_loss(lost, &writer, &stats),
-            PipelineEnd::Hung => successor.after_hang(batches.max_records, &writer, &stats),
+            PipelineEnd::DeviceLost(lost) => successor.after_loss(lost, &writer, spent),
+            PipelineEnd::Hung => successor.after_hang(max_records, &writer, spent),
         }
     }
 }

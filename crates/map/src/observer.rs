@@ -19,12 +19,24 @@ pub trait Observer: Send {
     fn finished(&mut self, _summary: &Summary) {}
     /// The map stops before the end of its input.
     fn stopped(&mut self, _stopped: Stopped) {}
+    /// A device was lost; the map continues on others.
+    fn device_lost(&mut self, _lost: &LostDevice) {}
     /// Another process is about to continue.
     fn handing_over(&mut self, _reason: &HandoverReason) {}
 }
 
 /// Ignores everything.
 impl Observer for () {}
+
+/// A device that was lost while others can continue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LostDevice {
+    /// Its id.
+    pub device: String,
+    pub error: String,
+    /// The ids of those that continue.
+    pub others: Vec<String>,
+}
 
 /// How far a map is. Of a shard, only the shard's records and bytes count.
 #[derive(Clone, Debug, PartialEq, Eq)]

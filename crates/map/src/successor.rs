@@ -1,5 +1,6 @@
 //! What the process after this one gets, besides what the writer knows.
 
+use crate::dealer::{Share, suspected_batches};
 use crate::error::Error;
 use crate::handover::{Handover, HandoverReason, State, Stream, Surroundings, Suspects};
 use crate::input::ReadAgain;
@@ -13,8 +14,16 @@ use gpu_run_run::Source;
 
 /// The map fails after this many losses of the device in a row, if no record was written in between.
 const MAX_LOSSES_IN_A_ROW: u32 = 3;
-/// Batches that run alone after a loss: more than were under way.
+/// Batches that run alone on each device after a loss: more than were under way there.
 const ALONE_AFTER_LOSS: u32 = 4;
+
+/// What this process and those before it have spent.
+pub(crate) struct TotalSpent {
+    pub(crate) stats: RunStats,
+    pub(crate) shares: Vec<Share>,
+    /// How many devices this process has.
+    pub(crate) devices: usize,
+}
 
 pub(crate) struct Successor {
     pub(crate) source: Source,
@@ -27,13 +36,14 @@ pub(crate) struct Successor {
 }
 
 impl Successor {
-    /// Returns how many batches run one by one.
+    /// Returns how many batches run one by one on each device.
     pub(crate) fn alone(&self) -> u32 {
-        match &self.handed {
-            None => 0,
-            Some(State { suspects: Some(_), .. }) => u32::MAX,
-            Some(_) => ALONE_AFTER_LOSS,
-        }
+        if self.handed.is_some() { ALONE_AFTER_LOSS } else { 0 }
+    }
+
+    /// Returns the record before which one hangs, if it is known that one does.
+    pub(crate) fn suspects(&self) -> u64 {
+        self.handed.as_ref().and_then(|handed| handed.suspects).map_or(0, |suspects| suspects.until)
     }
 
     /// Returns what the processes before this one have spent.
@@ -41,8 +51,14 @@ impl Successor {
         self.handed.as_ref().map(|handed| handed.spent.into()).unwrap_or_default()
     }
 
-    /// Hands over to another process after the device was lost, unless that has failed too often.
-    pub(crate) fn after_loss(self, lost: DeviceLost, writer: &SharedWriter, spent: &RunStats) -> Result<Ended, Error> {
+    /// Returns the devices' shares, with those of the processes before this one.
+    pub(crate) fn shares(&self, mut shares: Vec<Share>) -> Vec<Share> {
+        Share::add_earlier(&mut shares, self.handed.as_ref().map_or(&[], |handed| &handed.shares));
+        shares
+    }
+
+    /// Hands over to another process after the last device was lost, unless that has failed too often.
+    pub(crate) fn after_loss(self, lost: DeviceLost, writer: &SharedWriter, spent: TotalSpent) -> Result<Ended, Error> {
         let (record, kept) = {
             let writer = writer.lock();
             (writer.records(), writer.kept_records())
@@ -64,14 +80,14 @@ impl Successor {
 
     /// Hands over to another process after a launch hung and could not be stopped. The other process finds out which
     /// record it was, or continues without that record.
-    pub(crate) fn after_hang(self, max_records: u32, writer: &SharedWriter, spent: &RunStats) -> Result<Ended, Error> {
+    pub(crate) fn after_hang(self, max_records: u32, writer: &SharedWriter, spent: TotalSpent) -> Result<Ended, Error> {
         let first = writer.lock().records();
         if matches!(self.again, ReadAgain::Never) {
             writer.end(StopReason::CannotRun);
             return Err(Error::Hung { first });
         }
         let before = self.handed.as_ref().and_then(|handed| handed.suspects);
-        match Suspects::narrowed(before, first, max_records) {
+        match Suspects::narrowed(before, first, max_records, suspected_batches(spent.devices)) {
             suspects @ Some(_) => {
                 let reason = HandoverReason::SomeRecordHangs { first };
                 self.hand_over(reason, writer, spent, |state| state.suspects = suspects)
@@ -87,7 +103,7 @@ impl Successor {
         self,
         reason: HandoverReason,
         writer: &SharedWriter,
-        spent: &RunStats,
+        spent: TotalSpent,
         change: impl FnOnce(&mut State),
     ) -> Result<Ended, Error> {
         let state = {
@@ -105,7 +121,9 @@ impl Successor {
             }
         };
         let given_up = self.handed.map_or_else(Vec::new, |handed| handed.given_up);
-        let mut state = State { given_up, spent: spent.into(), stream, surroundings: self.surroundings, ..state };
+        let TotalSpent { stats, shares, .. } = spent;
+        let spent = (&stats).into();
+        let mut state = State { given_up, spent, shares, stream, surroundings: self.surroundings, ..state };
         change(&mut state);
         let tape = self.again.tape().cloned();
         Ok(Ended::HandOver(Box::new(Handover::new(reason, &self.source, state, self.header, input, tape))))

@@ -1,8 +1,9 @@
 //! The options of `gpu-run cache`.
 
-use super::common::{CodegenArgs, DeviceChoice};
+use super::common::CodegenArgs;
 use clap::{Args, Subcommand};
 use gpu_run_console::units;
+use gpu_run_device::DeviceList;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -70,7 +71,7 @@ pub(crate) struct PreloadArgs {
 
     /// The device to compile for: `cpu`, `cuda` (the first GPU), `cuda:N`, or `auto`: the first usable GPU, else `cpu`
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
-    pub(crate) device: DeviceChoice,
+    pub(crate) device: DeviceList,
 
     #[command(flatten)]
     pub(crate) codegen: CodegenArgs,

@@ -4,6 +4,7 @@ use clap::{Args, ValueEnum};
 use gpu_run_abi::Layout;
 use gpu_run_compiler::Build;
 use gpu_run_console::units;
+use gpu_run_device::DeviceList;
 use gpu_run_run::{Common, ThreadPlacement};
 use gpu_run_wasi::{Access, NetRule, Preopen};
 use std::path::PathBuf;
@@ -36,9 +37,9 @@ pub(crate) struct LaunchArgs {
     #[command(flatten)]
     pub(crate) given: GivenArgs,
 
-    /// The device to run on: `cpu`, `cuda` (the first GPU), `cuda:N`, or `auto`: the first usable GPU, else `cpu`
+    /// The device to run on: `cpu`, `cuda` (the first GPU), `cuda:N`, or `auto`: the first usable GPU, else `cpu`. `map` runs on several: `cuda:0,2`, `cuda:all`
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
-    pub(crate) device: DeviceChoice,
+    pub(crate) device: DeviceList,
 
     /// Stops instances that still run after this long, not counting compile time; a number with `us`, `ms`, `s`, `m` or `h`, or plain seconds [default: no limit]
     #[arg(long, value_name = "DURATION", value_parser = units::duration, allow_hyphen_values = true)]
@@ -255,29 +256,6 @@ impl LayoutChoice {
             LayoutChoice::Linear => Some(Layout::Linear),
             LayoutChoice::Interleaved => Some(Layout::Interleaved),
             LayoutChoice::Auto => None,
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum DeviceChoice {
-    Auto,
-    Cpu,
-    Cuda(u32),
-}
-
-impl FromStr for DeviceChoice {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "auto" => Ok(Self::Auto),
-            "cpu" => Ok(Self::Cpu),
-            "cuda" => Ok(Self::Cuda(0)),
-            _ => match text.strip_prefix("cuda:").map(str::parse) {
-                Some(Ok(index)) => Ok(Self::Cuda(index)),
-                _ => Err("expected `cpu`, `cuda`, `cuda:N` or `auto`; `gpu-run devices` lists them".into()),
-            },
         }
     }
 }

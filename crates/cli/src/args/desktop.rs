@@ -1,12 +1,13 @@
 //! The options of `gpu-run desktop`.
 
 use super::apps::AppArgs;
-use super::common::{CacheArgs, DeviceChoice};
+use super::common::CacheArgs;
 use super::machine::grid;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use gpu_run_desktop::Overlay;
 use gpu_run_desktop::live::Effects;
+use gpu_run_device::DeviceList;
 use gpu_run_machine::GridSize;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -40,7 +41,7 @@ Exit codes:
 pub(crate) struct DesktopArgs {
     /// The device to run on: `cpu`, `cuda` (the first GPU), `cuda:N`, or `auto`: the first usable GPU, else `cpu`
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
-    pub(crate) device: DeviceChoice,
+    pub(crate) device: DeviceList,
 
     /// Shows the desktop in a window of this computer (Wayland or X11)
     #[arg(long, conflicts_with = "png")]

@@ -1,8 +1,9 @@
 //! The options of `gpu-run boot` and `gpu-run top`.
 
-use super::common::{CacheArgs, DeviceChoice, StatsFormat};
+use super::common::{CacheArgs, StatsFormat};
 use clap::Args;
 use gpu_run_console::units;
+use gpu_run_device::DeviceList;
 use gpu_run_machine::{GridSize, Strategy};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -34,7 +35,7 @@ Exit codes:
 pub(crate) struct BootArgs {
     /// The device to run on: `cpu`, `cuda` (the first GPU), `cuda:N`, or `auto`: the first usable GPU, else `cpu`
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
-    pub(crate) device: DeviceChoice,
+    pub(crate) device: DeviceList,
 
     /// How ticks are launched; see below
     #[arg(long, value_name = "STRATEGY", default_value = "resident")]

@@ -16,6 +16,7 @@ Examples:
   gpu-run map row.wasm -i table.csv --split csv   each run reads the header and one row
   gpu-run map thumb.wasm -i photos -o thumbs      one output file for each input file
   gpu-run map user.wasm -i names.txt -- --name={}
+  gpu-run map score.wasm -i big.jsonl -o out.txt --device cuda:all   on all GPUs
   gpu-run map score.wasm -i big.jsonl -o out.txt --shard 3/64   the fourth of 64 parts; see docs/clusters.md
 
 Records: gpu-run runs the program once for each record. The record is the run's stdin; GPU_RUN_INSTANCE holds its number, from 0; \
@@ -28,6 +29,9 @@ with one: a program that prints one line, or nothing, keeps output and input ali
 Folders: the records are the files of the input folder and of the folders in it, by name. map follows links to files within the folder, and links that \
 lead out of it only with --follow-links; it skips links to folders. A link that leads elsewhere, a FIFO or a device is a record that fails. map never \
 writes through a link.
+
+Devices: with --device cuda:all or cuda:0,2, each batch goes to a GPU that is free; the output is the same, in the same order. If a GPU is lost, the others continue, \
+and if the last one is lost, a new process does. --device cpu:0,1 makes two devices that divide the cores, to try it without a GPU.
 
 Failures: a record fails if it traps, exits with a code other than 0, takes too long, or is not what --split says. The first ten failed records are \
 printed on stderr, with their line and the end of their own stderr; the rest are only counted. If a failed run exited, its output is kept; otherwise its record is \

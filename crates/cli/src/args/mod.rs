@@ -15,8 +15,8 @@ pub(crate) use apps::AppArgs;
 pub(crate) use bench::BenchArgs;
 pub(crate) use cache::{CacheCommand, PreloadArgs, Task};
 pub(crate) use common::{
-    CacheArgs, ChecksChoice, CodegenArgs, DeviceChoice, GuestArgs, LaunchArgs, LayoutChoice, ProcessArgs, ProgramArg,
-    StatsFormat, ThreadArgs, TraceChoice, Variable,
+    CacheArgs, ChecksChoice, CodegenArgs, GuestArgs, LaunchArgs, LayoutChoice, ProcessArgs, ProgramArg, StatsFormat,
+    ThreadArgs, TraceChoice, Variable,
 };
 pub(crate) use desktop::DesktopArgs;
 pub(crate) use machine::{BootArgs, TopArgs};
@@ -24,6 +24,7 @@ pub(crate) use map::{MapArgs, MergeArgs, TuneArgs};
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use gpu_run_console::units;
+use gpu_run_device::DeviceList;
 use std::ffi::OsString;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -253,7 +254,7 @@ pub(crate) struct WastArgs {
 
     /// The device to run on: `cpu`, `cuda` (the first GPU), `cuda:N`, or `auto`: the first usable GPU, else `cpu`
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
-    pub(crate) device: DeviceChoice,
+    pub(crate) device: DeviceList,
 
     /// How instances lie in device memory; `both` runs each script twice
     #[arg(long, value_name = "LAYOUT", default_value = "both")]

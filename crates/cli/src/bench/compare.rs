@@ -25,7 +25,7 @@ pub(super) fn compare(args: &BenchArgs) -> Result<u8> {
 fn without_input(args: &BenchArgs) -> Result<bool> {
     args.check_without_input()?;
     let (programs, host_calls) = set::find(args)?;
-    let device = devices::open(args.launch.device)?;
+    let device = devices::open(&args.launch.device)?;
     let programs = programs.iter().map(|program| set::load(program, &args.launch.codegen)).collect();
     let instances = args.instances.map_or(usual_batch(&*device), |count| count.get());
     let mut sheet = Sheet::new(args.json.clone())?;
@@ -47,7 +47,7 @@ fn with_records(args: &BenchArgs, input: &Path) -> Result<bool> {
     }
     let source = source::load(program, launch.codegen.bin.as_deref(), &launch.cache)?;
     let began = Instant::now();
-    let device = devices::open(launch.device)?;
+    let device = devices::open(&launch.device)?;
     let opening = began.elapsed();
     let (jobs, instances) = map::sample(&records, &source, &*device)?;
     let folders = launch.given.preopens().cloned().collect();

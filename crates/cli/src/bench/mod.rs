@@ -34,28 +34,28 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<u8> {
 }
 
 fn desktop(args: &BenchArgs) -> Result<u8> {
-    let device = devices::open(args.launch.device)?;
+    let device = devices::open(&args.launch.device)?;
     let compiler = Compiler::new(program_cache::open(&args.launch.cache)?);
     desktop::measure(device, &compiler, args.seconds, &mut Sheet::new(args.json.clone())?)?;
     Ok(0)
 }
 
 fn machine(args: &BenchArgs) -> Result<u8> {
-    let device = devices::open(args.launch.device)?;
+    let device = devices::open(&args.launch.device)?;
     let compiler = Compiler::new(program_cache::open(&CacheArgs::default())?);
     machine::measure(device, &compiler, &mut Sheet::new(args.json.clone())?)?;
     Ok(0)
 }
 
 fn processes(args: &BenchArgs) -> Result<u8> {
-    let device = devices::open(args.launch.device)?;
+    let device = devices::open(&args.launch.device)?;
     let compiler = Compiler::new(program_cache::open(&args.launch.cache)?);
     processes::measure(device, &compiler, &mut Sheet::new(args.json.clone())?)?;
     Ok(0)
 }
 
 fn threads(args: &BenchArgs) -> Result<u8> {
-    let device = devices::open(args.launch.device)?;
+    let device = devices::open(&args.launch.device)?;
     let compiler = Compiler::new(program_cache::open(&args.launch.cache)?);
     let placement = args.thread_placement.map(ThreadPlacement::from).unwrap_or_default();
     let options = threads::Options { threads: args.threads, placement, time: args.seconds };

@@ -28,7 +28,7 @@ pub(super) fn preload(cache: Cache, here: &CacheArgs, args: &PreloadArgs) -> Res
             .hint("name a folder with --cache-dir, or set GPU_RUN_CACHE")
             .into());
     }
-    let (compiler, device) = (Compiler::new(cache).limited(args.codegen.compile_timeout), devices::open(args.device)?);
+    let (compiler, device) = (Compiler::new(cache).limited(args.codegen.compile_timeout), devices::open(&args.device)?);
     let bar = ProgressBar::new(args.files.len() as u64);
     if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}") {
         bar.set_style(style);

@@ -35,7 +35,7 @@ const PUBLISH_EVERY: Duration = Duration::from_millis(250);
 const MAX_DRAIN_TIME: Duration = Duration::from_secs(10);
 
 pub(crate) fn boot(args: &BootArgs) -> Result<u8> {
-    let device = devices::open(args.device)?;
+    let device = devices::open(&args.device)?;
     let compiler = Compiler::new(program_cache::open(&args.cache)?);
     let start = start(args)?;
     let tick = match &start {

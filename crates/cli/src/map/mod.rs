@@ -20,7 +20,7 @@ use crate::devices;
 use crate::guest::{self, Guest};
 use crate::program::Loaded;
 use crate::program_cache;
-use crate::report::Tally;
+use crate::report::{Stats, Tally};
 use crate::source;
 use crate::surface::Surface;
 use crate::threads;
@@ -41,6 +41,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 use tune::Choice;
@@ -62,9 +63,10 @@ fn map_all(args: &MapArgs) -> Result<u8> {
     let told = |error| failure::told(&source.name, error);
     let surface = surface(args, &source)?;
     let mut environment = args.launch.given.env.clone();
-    let (mut device, mut gangs) = (None, None);
+    let (mut opened, mut gangs) = (None, None);
     if surface.has_threads() {
-        let device = &**device.insert(devices::open(args.launch.device)?);
+        // All devices of a list are of one kind.
+        let device = &*opened.insert(devices::open_all(&args.launch.device, handed.is_some())?)[0];
         let of_record = threads::of_record(&args.threads, device);
         environment.extend(threads::variables(&surface, &of_record, &args.launch, device));
         gangs = Some(Gangs { threads: of_record.threads, placement: of_record.thread_placement.into() });
@@ -80,49 +82,69 @@ fn map_all(args: &MapArgs) -> Result<u8> {
         return Ok(code(failed));
     }
 
-    let device = device.map_or_else(|| devices::open(args.launch.device), Ok)?;
+    let devices = match opened {
+        Some(opened) => opened,
+        None => devices::open_all(&args.launch.device, map.is_continued())?,
+    };
     let compiler = Compiler::new(program_cache::open(&args.launch.cache)?).limited(args.launch.codegen.compile_timeout);
+    let compiler = Arc::new(compiler);
     let (first, tuned) = match map.is_continued() || surface.has_threads() {
         // A process that continues for another one has that process's findings. A program with threads has one build.
-        true => (None, None),
+        true => (None, Vec::new()),
         false if args.tune => {
-            let (records, tuned) = tune::first_batch(&device, &source, args, &mut map)?;
+            let (records, tuned) = tune::first_batch(&devices, &source, args, &mut map)?;
             (Some(records), tuned)
         }
-        false => (tune::small_batch(&*device, &source, args, &mut map)?, None),
+        false => (tune::small_batch(&*devices[0], &source, args, &mut map)?, Vec::new()),
     };
     let is_few = tune::is_few(first, map.input_bytes());
-    let Choice { options, max_records, lanes, learned, is_guess } = match surface.has_threads() {
-        true => tune::only_choice(args, &surface, &*device),
-        false => tune::choice(&compiler, &device, &source, args, is_few, tuned),
-    };
     let backtrace = Wanted::new(&args.launch.given.env);
-    let options = CompileOptions { backtrace: backtrace.is_any(), ..options };
-    let loaded = Loaded::new(compiler, device, &source, options)?;
+    let (mut loaded, mut on_devices, mut is_any_guess) = (Vec::new(), Vec::new(), false);
+    for (at, device) in devices.into_iter().enumerate() {
+        let tuned = tuned.get(at).copied().flatten();
+        let Choice { options, max_records, lanes, learned, is_guess } = match surface.has_threads() {
+            true => tune::only_choice(args, &surface, &*device),
+            false => tune::choice(&compiler, &device, &source, args, is_few, tuned),
+        };
+        let options = CompileOptions { backtrace: backtrace.is_any(), ..options };
+        let here = Loaded::new(compiler.clone(), device, &source, options)?;
+        // A process that continues after a device loss tries no other builds.
+        let slow = Some(SLOW).filter(|_| is_guess && !map.is_continued());
+        let common = args.guest.common(None);
+        on_devices.push((here.program.clone(), Batches { max_records, lanes, learned, slow, gangs, common }));
+        is_any_guess |= is_guess;
+        loaded.push(here);
+    }
 
-    // A process that continues after a device loss tries no other builds.
-    let slow = Some(SLOW).filter(|_| is_guess && !map.is_continued());
     let quiet = args.output().is_none() && io::stdout().is_terminal();
     let map = map.begin(Box::new(Printer::new(&source.name, args.launch.timeout, backtrace, quiet))).map_err(told)?;
     watch_signals(map.stop_handle())?;
     let began = Instant::now();
-    let common = args.guest.common(None);
-    let batches = Batches { max_records, lanes, learned, slow, gangs, common };
-    let exit_code = match map.run(loaded.program.clone(), batches).map_err(told)? {
+    let exit_code = match map.run(on_devices).map_err(told)? {
         Ended::HandOver(handover) => return Err(told(handover.give())),
         Ended::Stopped => exit::FAILURE,
         Ended::Finished(finished) => {
-            say_stats(&finished, &loaded, args);
-            if let Some(tuning) = &finished.tuning {
-                loaded.remember(&source, tuning);
-            }
+            say_stats(&finished, &loaded[0], args);
+            remember(&finished, &loaded, &source);
             code(finished.failed)
         }
     };
-    if is_guess && began.elapsed() > LONG_RUN {
+    if is_any_guess && began.elapsed() > LONG_RUN {
         terminal::say("  hint: `gpu-run tune` with the same program and --input may find a faster build\n");
     }
     Ok(exit_code)
+}
+
+/// Keeps what was learned about the program, once for each kind of device.
+fn remember(finished: &Finished, loaded: &[Loaded], source: &Source) {
+    let mut kinds = Vec::new();
+    for (loaded, tuning) in loaded.iter().zip(&finished.tunings) {
+        let kind = loaded.device.code_target().ok();
+        if let Some(tuning) = tuning.as_ref().filter(|_| !kinds.contains(&kind)) {
+            loaded.remember(source, tuning);
+            kinds.push(kind);
+        }
+    }
 }
 
 /// Returns the exit code of a map of which so many records failed.
@@ -188,7 +210,9 @@ fn output(args: &MapArgs) -> Result<Output> {
 fn say_stats(finished: &Finished, loaded: &Loaded, args: &MapArgs) {
     let on_host = finished.stats.on_host;
     if let Some(format) = args.launch.stats {
-        terminal::say(&loaded.stats(&finished.stats).show(format, &Tally::from(&finished.counts)));
+        let shares = if finished.shares.len() > 1 { &finished.shares[..] } else { &[] };
+        let stats = Stats { shares, ..loaded.stats(&finished.stats) };
+        terminal::say(&stats.show(format, &Tally::from(&finished.counts)));
     } else if on_host > 0 {
         let records = count(on_host, "record");
         terminal::say(&format!(

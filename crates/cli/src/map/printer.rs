@@ -6,7 +6,9 @@ use crate::backtrace::Wanted;
 use crate::report::{advice, describe_denied};
 use gpu_run_compiler::{Trap, printable};
 use gpu_run_console::units::{count, show_duration};
-use gpu_run_map::{FailedRecord, Flaw, HandoverReason, Location, Observer, RecordFailure, Stopped, Summary};
+use gpu_run_map::{
+    FailedRecord, Flaw, HandoverReason, Location, LostDevice, Observer, RecordFailure, Stopped, Summary,
+};
 use std::time::Duration;
 
 /// How many failed records are printed individually.
@@ -95,6 +97,12 @@ impl Observer for Printer {
             None => "with --output FILE, --resume could continue from here".to_owned(),
         };
         self.bar.say(&format!("gpu-run: {}: {}; {way}\n", stopped.reason, summed_up(&stopped.summary)));
+    }
+
+    fn device_lost(&mut self, lost: &LostDevice) {
+        let LostDevice { device, error, others } = lost;
+        let go_on = if others.len() == 1 { "continues" } else { "continue" };
+        self.bar.say(&format!("gpu-run: {device} was lost: {error}; {} {go_on}\n", others.join(", ")));
     }
 
     fn handing_over(&mut self, reason: &HandoverReason) {

@@ -37,7 +37,7 @@ pub(crate) fn tune(args: &MapArgs) -> Result<u8> {
     let told = |error| failure::told(&source.name, error);
     surface(args, &source)?;
     let sample = Sample::open(input(args), &options(args, &source, &args.launch.given.env)?).map_err(told)?;
-    let device = devices::open(args.launch.device)?;
+    let device = devices::open(&args.launch.device)?;
     let jobs = sample.jobs(batch(args, &*device)).map_err(told)?;
     let best = try_all(&device, &source, args, &jobs, &mut Escaping(io::stdout()))?;
     Ok(if best.is_some() { 0 } else { exit::FAILURE })
@@ -59,16 +59,25 @@ pub(crate) fn sample(args: &MapArgs, source: &Source, device: &dyn Device) -> Re
     Ok((jobs, max_records))
 }
 
-/// `map --tune`: reads the first batch and finds the fastest build for it. Returns how many records the batch has.
+/// `map --tune`: reads the first batch and finds the fastest build for it, on the first device of each kind. Returns how
+/// many records the batch has, and the build for each device.
 pub(super) fn first_batch(
-    device: &Arc<dyn Device>,
+    devices: &[Arc<dyn Device>],
     source: &Source,
     args: &MapArgs,
     map: &mut Map,
-) -> Result<(usize, Option<Variant>)> {
-    let records = map.read_first(batch(args, &**device));
+) -> Result<(usize, Vec<Option<Variant>>)> {
+    let records = map.read_first(batch(args, &*devices[0]));
     let records = records.map_err(|error| failure::told(&source.name, error))?;
-    let best = try_all(device, source, args, &map.first_jobs(), &mut Escaping(io::stderr()))?;
+    let jobs = map.first_jobs();
+    let kinds = devices.iter().map(|device| device.code_target()).collect::<Result<Vec<_>, _>>()?;
+    let mut best = Vec::new();
+    for (at, device) in devices.iter().enumerate() {
+        best.push(match kinds[..at].iter().position(|kind| *kind == kinds[at]) {
+            Some(same) => best[same],
+            None => try_all(device, source, args, &jobs, &mut Escaping(io::stderr()))?,
+        });
+    }
     Ok((records, best))
 }
 

@@ -5,7 +5,11 @@ use super::*;
 impl Place {
     /// Runs where launches fault as the plan says: the device is lost, and another process has to go on. A batch is two launches.
     fn run_losing(&self, plan: &str, line: &str, input: Option<&[u8]>) -> Ran {
-        let mut command = self.command(line);
+        self.run_losing_on("cpu", plan, line, input)
+    }
+
+    pub(super) fn run_losing_on(&self, devices: &str, plan: &str, line: &str, input: Option<&[u8]>) -> Ran {
+        let mut command = self.command_on(devices, line);
         command.env("GPU_RUN_TEST_FAULT", plan).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() }).spawn().unwrap();
         let (stdin, input) = (child.stdin.take(), input.unwrap_or_default().to_vec());
@@ -17,7 +21,7 @@ impl Place {
 }
 
 /// Lines, every so many of which exits with 3 or traps, and what they give.
-fn mixed(count: usize) -> (String, String, usize) {
+pub(super) fn mixed(count: usize) -> (String, String, usize) {
     let mut failed = 0;
     let (mut input, mut output) = (String::new(), String::new());
     for (i, line) in lines(count).lines().enumerate() {

@@ -6,6 +6,7 @@ mod interruptions;
 mod lost_device;
 mod order;
 mod resume;
+mod several;
 mod shards;
 mod splitting;
 #[path = "../support/mod.rs"]
@@ -64,9 +65,13 @@ impl Place {
 
     /// Everything after `map`; always on the cpu, and never for ever.
     fn command(&self, line: &str) -> Command {
+        self.command_on("cpu", line)
+    }
+
+    fn command_on(&self, devices: &str, line: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_gpu-run"));
         let (program, rest) = line.split_once(' ').unwrap_or((line, ""));
-        command.args(["map", program, "--device", "cpu"]).args(rest.split_whitespace());
+        command.args(["map", program, "--device", devices]).args(rest.split_whitespace());
         command.current_dir(self.0.path()).env_remove("GPU_RUN_LOG").env("GPU_RUN_CACHE", "off").stdin(Stdio::null());
         command
     }

@@ -72,24 +72,56 @@ pub struct Options {
     pub strict: bool,
     /// Bytes of PTX from which on functions are compiled when they are first called; `None` for the default, 16 MiB.
     pub late_from: Option<u64>,
+    /// Set if the process has several such devices.
+    pub part: Option<Part>,
 }
+
+/// One of several devices that divide the cores of the host.
+#[derive(Clone, Copy, Debug)]
+pub struct Part {
+    /// The number in the device's id: `cpu:1`.
+    pub number: u32,
+    /// How many there are.
+    pub of: u32,
+}
+
+/// Maximum number of devices that divide the cores. With more, they would have few threads in progress each.
+pub const MAX_DEVICES: u32 = 64;
 
 /// Bytes of address space that memory may take.
 const ADDRESSABLE: u64 = 1 << 42;
 
 /// Opens the device, with one worker per core.
 pub fn open() -> Arc<dyn Device> {
+    open_with(usual())
+}
+
+/// Opens devices with these numbers, at most [`MAX_DEVICES`], that divide the cores: each has at least one worker.
+pub fn open_several(numbers: &[u32]) -> Vec<Arc<dyn Device>> {
+    let (cores, of) = (cores(), numbers.len() as u32);
+    let device = |(at, number): (u32, &u32)| {
+        // Some have one more than others; all together have all.
+        let workers = ((cores + at) / of).max(1);
+        open_with(Options { workers, part: Some(Part { number: *number, of }), ..usual() })
+    };
+    (0..).zip(numbers).map(device).collect()
+}
+
+fn cores() -> u32 {
+    std::thread::available_parallelism().map_or(1, |n| n.get() as u32)
+}
+
+fn usual() -> Options {
     let strict = std::env::var_os("GPU_RUN_CPU_STRICT").is_some_and(|v| v == "1");
     let late_from = std::env::var("GPU_RUN_CPU_LATE_FROM").ok().and_then(|bytes| bytes.parse().ok());
-    open_with(Options { workers: 0, strict, late_from })
+    Options { workers: 0, strict, late_from, part: None }
 }
 
 pub fn open_with(options: Options) -> Arc<dyn Device> {
-    let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
-    let workers = if options.workers == 0 { cores } else { options.workers };
+    let workers = if options.workers == 0 { cores() } else { options.workers };
     let plural = if workers == 1 { "" } else { "s" };
     let properties = Properties {
-        id: crate::CPU.into(),
+        id: options.part.map_or(crate::CPU.into(), |part| format!("{}:{}", crate::CPU, part.number)),
         name: format!("{}, {workers} core{plural}", std::env::consts::ARCH),
         target: 90,
         processors: workers,
@@ -101,8 +133,9 @@ pub fn open_with(options: Options) -> Arc<dyn Device> {
         resident_threads: 0,
     };
     let late_from = options.late_from.unwrap_or(LATE_FROM);
+    let pool = Arc::new(Pool::new(workers, options.part.map_or(1, |part| part.of)));
     let options = compile::Options { strict: options.strict, late_from };
-    Arc::new(Cpu { properties, options, pool: Arc::new(Pool::new(workers)), lost: Arc::default() })
+    Arc::new(Cpu { properties, options, pool, lost: Arc::default() })
 }
 
 /// Bytes of the machine's memory.

@@ -22,7 +22,7 @@ const REST_TICK: Duration = Duration::from_millis(20);
 const STACK_BYTES: usize = 2 << 20;
 /// Ticks without a launch that has a service after which the watch waits for one.
 const MAX_QUIET_TICKS: u32 = 40;
-/// Maximum number of GPU threads in progress at once, on all workers together. Each needs two entries in the system's
+/// Maximum number of GPU threads in progress at once, on all workers of all devices together. Each needs two entries in the system's
 /// table of mappings.
 const MAX_THREADS_UNDER_WAY: u32 = 16 << 10;
 
@@ -70,8 +70,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Pool {
-    pub(super) fn new(workers: u32) -> Self {
-        let resident = (MAX_THREADS_UNDER_WAY / workers.max(1)).clamp(1, 2048);
+    /// The process has so many devices with such a pool.
+    pub(super) fn new(workers: u32, devices: u32) -> Self {
+        let resident = (MAX_THREADS_UNDER_WAY / devices.max(1) / workers.max(1)).clamp(1, 2048);
         Self { inner: Arc::new(Inner { resident, ..Inner::default() }), workers }
     }
 

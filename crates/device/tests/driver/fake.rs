@@ -1,5 +1,5 @@
 //! A `libcuda.so.1` that knows how to say what it is, and nothing else: the command line's test `devices` compiles it and puts it
-//! in the real one's place. `FAKE_VERSION`, `FAKE_GPUS` and `FAKE_SM` say what it pretends to be.
+//! in the real one's place. `FAKE_VERSION`, `FAKE_GPUS` and `FAKE_SM` say what it pretends to be; `FAKE_SM=90,61` are two cards.
 //!
 //! What is unsafe here is writing to where a caller points; `cuda.h` says that the pointer is to one value, or to a name's room.
 #![allow(non_snake_case)]
@@ -44,8 +44,11 @@ unsafe extern "C" fn cuDeviceGetName(name: *mut c_char, _: c_int, _: c_int) -> c
     0
 }
 #[unsafe(no_mangle)]
-unsafe extern "C" fn cuDeviceGetAttribute(value: *mut c_int, attribute: c_int, _: c_int) -> c_uint {
-    let sm = number("FAKE_SM");
+unsafe extern "C" fn cuDeviceGetAttribute(value: *mut c_int, attribute: c_int, device: c_int) -> c_uint {
+    let all = std::env::var("FAKE_SM").unwrap_or_default();
+    let of = |text: Option<&str>| text.and_then(|text| text.parse().ok());
+    // The last one stands for all cards behind it.
+    let sm: c_int = of(all.split(',').nth(device as usize)).or_else(|| of(all.split(',').next_back())).unwrap_or(0);
     // SAFETY: as `cuda.h` says.
     unsafe {
         put(

@@ -102,24 +102,8 @@ impl Mapper {
 
     /// Begins a batch. If two unfinished batches are under way, it waits for one of them. So a thread that begins
     /// batches must also finish them, or leave that to another thread.
-    pub fn begin(&self, jobs: Vec<Job>, timeout: Option<Duration>) -> Result<Pending, Error> {
-        let inner = &self.inner;
-        let stage = inner.begin(jobs.len())?;
-        let capacity = stage.as_ref().map_or(0, |stage| stage.capacity());
-        let tried = inner.probation.part_of(jobs.len().min(capacity));
-        let usual = jobs.len() - tried;
-        let stats = RunStats { instances: jobs.len() as u64, ..RunStats::default() };
-        let mut pending = Pending {
-            mapper: inner.clone(),
-            stage,
-            left: 0..usual,
-            tried: (tried > 0).then_some(usual..jobs.len()),
-            jobs: Arc::new(jobs),
-            timeout,
-            under_way: VecDeque::new(),
-            unfinished: None,
-            stats,
-        };
+    pub fn begin(&self, jobs: impl Into<Arc<Vec<Job>>>, timeout: Option<Duration>) -> Result<Pending, Error> {
+        let mut pending = self.begin_later(jobs, timeout)?;
         if let Some(stage) = pending.stage.clone()
             && !pending.left.is_empty()
         {
@@ -138,6 +122,27 @@ impl Mapper {
             }
         }
         Ok(pending)
+    }
+
+    /// Takes a batch, but launches nothing before its results are asked for. So it waits for no other batch.
+    pub fn begin_later(&self, jobs: impl Into<Arc<Vec<Job>>>, timeout: Option<Duration>) -> Result<Pending, Error> {
+        let (inner, jobs) = (&self.inner, jobs.into());
+        let stage = inner.begin(jobs.len())?;
+        let capacity = stage.as_ref().map_or(0, |stage| stage.capacity());
+        let tried = inner.probation.part_of(jobs.len().min(capacity));
+        let usual = jobs.len() - tried;
+        let stats = RunStats { instances: jobs.len() as u64, ..RunStats::default() };
+        Ok(Pending {
+            mapper: inner.clone(),
+            stage,
+            left: 0..usual,
+            tried: (tried > 0).then_some(usual..jobs.len()),
+            jobs,
+            timeout,
+            under_way: VecDeque::new(),
+            unfinished: None,
+            stats,
+        })
     }
 
     /// Returns whether a part of the next batch is to try another build.

@@ -1,8 +1,9 @@
-//! Batches of jobs on a device: [`Mapper`] runs them, two at a time; [`measure`] and [`Tuning`] find the fastest build.
+//! Batches of jobs on a device: [`Mapper`] runs them, two at a time, [`Mappers`] on several devices; [`measure`] and [`Tuning`] find the fastest build.
 
 mod kept;
 mod launches;
 mod mapper;
+mod mappers;
 mod outputs;
 mod pending;
 mod probation;
@@ -12,6 +13,8 @@ mod tune;
 
 pub(crate) use kept::Kept;
 pub use mapper::Mapper;
+pub(crate) use mappers::MAX_LOSSES_OF_BATCH;
+pub use mappers::{Mappers, PendingOn};
 pub use pending::Pending;
 pub use probation::{SLOW, Slow};
 pub use results::{Done, Results};

@@ -1,13 +1,14 @@
 //! Reads the input ahead, and gathers numbered records into batches.
 //!
-//! A batch is full when it has its maximum of records or of bytes. If the device is idle and the input comes slowly, a
-//! batch is sent before it is full: a pipe that gives a line a second gets a line a second back.
+//! A batch is full when it has its maximum of records or of bytes. If a device is idle and the input comes slowly, a
+//! batch is given before it is full: a pipe that gives a line a second gets a line a second back.
 
 use super::chain::Anchor;
 use super::files::{Files, content};
 use super::flaw::Flaw;
 use super::links::InputFolder;
 use super::split::{ByteSource, MAX_RECORD_BYTES, Position, Records, Rule, SplitError, trimmed};
+use crate::dealer::{Dealer, Offered};
 use crate::error::Error;
 use crate::handover::Suspects;
 use crate::shard::Shard;
@@ -16,7 +17,6 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
-use std::sync::mpsc::{SyncSender, TrySendError};
 use std::time::{Duration, Instant};
 
 /// Bytes of input in a batch, unless a single record is larger.
@@ -85,9 +85,9 @@ pub(crate) struct Reader {
     source: RecordSource,
     /// Records that were read.
     records: u64,
-    /// A batch that was read already; it is sent before all others.
+    /// A batch that was read already; it is given before all others.
     first: Option<Batch>,
-    /// Records that are sent a few at a time.
+    /// Records that are given a few at a time.
     suspects: Option<Suspects>,
 }
 
@@ -175,12 +175,12 @@ impl Reader {
         Ok(())
     }
 
-    /// Makes these records be sent a few at a time: one of them hangs.
+    /// Makes these records be given a few at a time: one of them hangs.
     pub(crate) fn suspect(&mut self, suspects: Option<Suspects>) {
         self.suspects = suspects;
     }
 
-    /// Reads the first batch; it is sent later, before all others.
+    /// Reads the first batch; it is given later, before all others.
     pub(crate) fn read_first(&mut self, max_records: usize) -> Result<&Batch, Error> {
         let batch = self.take(max_records)?;
         Ok(self.first.insert(batch))
@@ -191,10 +191,10 @@ impl Reader {
         self.first.as_ref()
     }
 
-    /// Sends batches until the input ends or nobody receives them any more.
-    pub(crate) fn run(mut self, max_records: usize, send: &SyncSender<Batch>) -> Result<(), Error> {
+    /// Gives batches to the dealer until the input ends or nobody takes them any more.
+    pub(crate) fn run(mut self, max_records: usize, dealer: &Dealer) -> Result<(), Error> {
         let first = self.first.take();
-        if !send_if_any(first, send) {
+        if !give_if_any(first, dealer) {
             return Ok(());
         }
         while let Some(suspects) = self.suspects {
@@ -202,11 +202,11 @@ impl Reader {
             if batch.records.is_empty() || batch.mark.records >= suspects.until {
                 self.suspects = None;
             }
-            if !send_if_any(Some(batch), send) {
+            if !give_if_any(Some(batch), dealer) {
                 return Ok(());
             }
         }
-        self.send_rest(max_records, send)
+        self.give_rest(max_records, dealer)
     }
 
     /// Returns the next full batch, or the rest of the input.
@@ -221,8 +221,8 @@ impl Reader {
         Ok(gathered.take(self.mark()))
     }
 
-    /// Sends the rest of the input. Records that were read before an error are sent, too.
-    fn send_rest(mut self, max_records: usize, send: &SyncSender<Batch>) -> Result<(), Error> {
+    /// Gives the rest of the input. Records that were read before an error are given, too.
+    fn give_rest(mut self, max_records: usize, dealer: &Dealer) -> Result<(), Error> {
         let mut gathered = Gathered::new(self.records);
         let ended = loop {
             match self.next() {
@@ -236,18 +236,18 @@ impl Reader {
             }
             let batch = gathered.take(self.mark());
             if full {
-                if send.send(batch).is_err() {
+                if !dealer.give(batch) {
                     return Ok(());
                 }
                 continue;
             }
-            match send.try_send(batch) {
-                Ok(()) => {}
-                Err(TrySendError::Full(batch)) => gathered.put_back(batch),
-                Err(TrySendError::Disconnected(_)) => return Ok(()),
+            match dealer.offer(batch) {
+                Offered::Taken => {}
+                Offered::Busy(batch) => gathered.put_back(batch),
+                Offered::Over => return Ok(()),
             }
         };
-        send_if_any(Some(gathered.take(self.mark())), send);
+        give_if_any(Some(gathered.take(self.mark())), dealer);
         ended
     }
 
@@ -282,9 +282,9 @@ impl Reader {
     }
 }
 
-/// Sends a batch, if it has records. Returns whether anybody receives more.
-fn send_if_any(batch: Option<Batch>, send: &SyncSender<Batch>) -> bool {
-    batch.filter(|batch| !batch.records.is_empty()).is_none_or(|batch| send.send(batch).is_ok())
+/// Gives a batch to the dealer, if it has records. Returns whether anybody takes more.
+fn give_if_any(batch: Option<Batch>, dealer: &Dealer) -> bool {
+    batch.filter(|batch| !batch.records.is_empty()).is_none_or(|batch| dealer.give(batch))
 }
 
 /// A batch in the making.

@@ -85,7 +85,7 @@ impl OnDevice {
 impl Engine for OnDevice {
     type Pending = Pending;
 
-    fn begin(&mut self, jobs: Vec<Job>) -> Result<Pending, Error> {
+    fn begin(&mut self, jobs: Arc<Vec<Job>>) -> Result<Pending, Error> {
         let (timeout, is_alone) = (self.timeout, self.alone > 0);
         self.alone = self.alone.saturating_sub(1);
         let mapper = self.mapper(jobs.len())?;

@@ -1,7 +1,7 @@
 //! The engine for a program with threads: each record is a launch of its own, and several of them run at once.
 
 use super::engine::OnHang;
-use super::{Engine, Finish};
+use super::{Batches, Engine, Finish};
 use crate::batch::{Kept, Results};
 use gpu_run_compiler::{Error, Program};
 use gpu_run_run::{
@@ -9,14 +9,13 @@ use gpu_run_run::{
     run_threads,
 };
 use parking_lot::Mutex;
-use std::collections::VecDeque;
 use std::panic;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// How the records of a program with threads run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Gangs {
     /// The most threads that a record can have, its first one included; `None`: as many as usual.
     pub threads: Option<u32>,
@@ -44,7 +43,9 @@ struct Terms {
 /// Records that run as their results are asked for.
 pub(crate) struct Waiting {
     terms: Arc<Terms>,
-    jobs: VecDeque<Job>,
+    jobs: Arc<Vec<Job>>,
+    /// How many of them have run.
+    done: usize,
     stats: RunStats,
 }
 
@@ -54,12 +55,13 @@ type Ran = (End, Vec<u8>, Vec<u8>, Option<Denied>);
 impl Launcher {
     pub(crate) fn new(
         program: Arc<Program>,
-        gangs: Gangs,
-        common: Common,
+        batches: Batches,
         max_memory: Option<u64>,
         timeout: Option<Duration>,
         on_hang: OnHang,
     ) -> Result<Self, Error> {
+        let Batches { gangs, common, .. } = batches;
+        let gangs = gangs.unwrap_or_default();
         let at_once = programs_at_once(&program, gangs.threads, gangs.placement)?;
         Ok(Self { terms: Arc::new(Terms { program, gangs, common, at_once, max_memory, timeout, on_hang }) })
     }
@@ -68,19 +70,20 @@ impl Launcher {
 impl Engine for Launcher {
     type Pending = Waiting;
 
-    fn begin(&mut self, jobs: Vec<Job>) -> Result<Waiting, Error> {
-        Ok(Waiting { terms: self.terms.clone(), jobs: jobs.into(), stats: RunStats::default() })
+    fn begin(&mut self, jobs: Arc<Vec<Job>>) -> Result<Waiting, Error> {
+        Ok(Waiting { terms: self.terms.clone(), jobs, done: 0, stats: RunStats::default() })
     }
 }
 
 impl Finish for Waiting {
     fn next_part(&mut self) -> Result<Option<Results>, Error> {
-        if self.jobs.is_empty() {
+        let left = &self.jobs[self.done..];
+        if left.is_empty() {
             return Ok(None);
         }
-        let part: Vec<Job> = self.jobs.drain(..self.jobs.len().min(PART * self.terms.at_once)).collect();
+        let part = &left[..left.len().min(PART * self.terms.at_once)];
         let mut results = Results::default();
-        for (job, ran) in part.iter().zip(self.terms.run_all(&part)) {
+        for (job, ran) in part.iter().zip(self.terms.run_all(part)) {
             let (ran, stats) = match ran {
                 // Beside others, there was too little memory.
                 Err(error) if error.is_shortage() => self.terms.run(job),
@@ -90,6 +93,7 @@ impl Finish for Waiting {
             let (end, stdout, stderr, denied) = ran;
             results.push(end, &stdout, &stderr, denied);
         }
+        self.done += part.len();
         Ok(Some(results))
     }
 

@@ -11,6 +11,7 @@ use std::sync::Arc;
 /// The placeholder for the record in a guest's arguments.
 const RECORD: &[u8] = b"{}";
 
+#[derive(Clone)]
 pub(crate) struct Jobs {
     /// What all instances get.
     common: Builder,

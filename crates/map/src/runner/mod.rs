@@ -1,14 +1,14 @@
 //! Runs batches on the device.
 //!
-//! The program is compiled and loaded once, and its slots stay from batch to batch. One thread begins a batch and
-//! another finishes it, so that the next batch runs while the results of the last are read.
+//! The program is compiled and loaded once on each device, and its slots stay from batch to batch. One thread of a
+//! device begins a batch and another finishes it, so that the next batch runs while the results of the last are read.
 
 mod engine;
 mod gangs;
 mod jobs;
 
 pub use engine::Batches;
-pub(crate) use engine::OnDevice;
+pub(crate) use engine::{OnDevice, OnHang};
 pub use gangs::Gangs;
 pub(crate) use gangs::Launcher;
 pub(crate) use jobs::Jobs;
@@ -21,6 +21,7 @@ use crate::input::{Flaw, Location};
 use gpu_run_compiler::Error as EngineError;
 use gpu_run_run::{Job, RunStats};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// A record of a batch that was begun: its location, and why it cannot be run, if so.
 type Begun = (Location, Option<Flaw>);
@@ -56,7 +57,7 @@ impl RanPart {
 /// Something that runs jobs: a `Mapper` on a device, a launch for each of them, or a substitute in tests.
 pub(crate) trait Engine {
     type Pending: Finish;
-    fn begin(&mut self, jobs: Vec<Job>) -> Result<Self::Pending, EngineError>;
+    fn begin(&mut self, jobs: Arc<Vec<Job>>) -> Result<Self::Pending, EngineError>;
     /// Returns what was learned about the program.
     fn tuning(&self) -> Option<Tuning> {
         None
@@ -86,14 +87,28 @@ pub(crate) struct Runner<E> {
     jobs: Jobs,
 }
 
-/// A batch that was begun.
+/// A batch as jobs, or what is left of it after its device was lost.
 #[derive(Debug)]
-pub(crate) struct Running<P> {
+pub(crate) struct Work {
+    /// The batch's number.
+    pub(crate) number: u64,
     /// The first record that was not returned yet.
     first: u64,
     records: VecDeque<Begun>,
+    /// The jobs of those records that can be run.
+    jobs: Arc<Vec<Job>>,
     /// `None` once all parts were returned.
     mark: Option<Mark>,
+    /// How many devices were lost with it.
+    pub(crate) losses: u32,
+}
+
+/// A batch that was begun.
+#[derive(Debug)]
+pub(crate) struct Running<P> {
+    work: Work,
+    /// Jobs whose results were returned.
+    done: usize,
     /// `None` if no record of the batch can be run.
     pending: Option<P>,
 }
@@ -103,11 +118,12 @@ impl<E: Engine> Runner<E> {
         Self { engine, jobs }
     }
 
-    pub(crate) fn into_engine(self) -> E {
-        self.engine
+    pub(crate) fn engine(&self) -> &E {
+        &self.engine
     }
 
-    pub(crate) fn begin(&mut self, batch: Batch) -> Result<Running<E::Pending>, Error> {
+    /// Makes jobs of a batch's records.
+    pub(crate) fn work(&mut self, number: u64, batch: Batch) -> Work {
         let mut jobs = Vec::with_capacity(batch.records.len());
         let mut records = VecDeque::with_capacity(batch.records.len());
         for (number, mut record) in (batch.first..).zip(batch.records) {
@@ -115,52 +131,80 @@ impl<E: Engine> Runner<E> {
             let flaw = job.map(|job| jobs.push(job)).err();
             records.push_back((record.location, flaw));
         }
-        let pending = match jobs.is_empty() {
-            true => None,
-            false => Some(self.engine.begin(jobs).map_err(|error| failed(error, batch.first, records.len()))?),
-        };
-        Ok(Running { first: batch.first, records, mark: Some(batch.mark), pending })
+        Work { number, first: batch.first, records, jobs: Arc::new(jobs), mark: Some(batch.mark), losses: 0 }
+    }
+
+    /// Launches a batch. If that fails, the batch comes back with the error.
+    pub(crate) fn begin(&mut self, work: Work) -> Result<Running<E::Pending>, Box<(Work, Error)>> {
+        if work.jobs.is_empty() {
+            return Ok(Running { work, done: 0, pending: None });
+        }
+        match self.engine.begin(work.jobs.clone()) {
+            Ok(pending) => Ok(Running { work, done: 0, pending: Some(pending) }),
+            Err(error) => {
+                let error = work.failed(error);
+                Err(Box::new((work, error)))
+            }
+        }
+    }
+}
+
+impl Work {
+    /// Converts an engine's error on this batch.
+    fn failed(&self, error: EngineError) -> Error {
+        if error.is_device_lost() { Error::DeviceLost(self.lost(&error)) } else { Error::Engine(error) }
+    }
+
+    /// Describes the loss of the device with this batch.
+    pub(crate) fn lost(&self, error: &EngineError) -> DeviceLost {
+        DeviceLost { error: error.to_string(), first: self.first, count: self.records.len() }
     }
 }
 
 impl<P: Finish> Running<P> {
+    pub(crate) fn number(&self) -> u64 {
+        self.work.number
+    }
+
     /// Waits until the next part of the batch has run; returns `None` after the last. If the device is lost, nothing is
     /// known of the parts that were not returned.
     pub(crate) fn next_part(&mut self) -> Result<Option<(RanPart, RunStats)>, Error> {
-        if self.mark.is_none() {
+        if self.work.mark.is_none() {
             return Ok(None);
         }
         let (mut results, mut stats) = <(Results, RunStats)>::default();
         if let Some(pending) = &mut self.pending {
-            let lost = |error| failed(error, self.first, self.records.len());
-            results = pending.next_part().map_err(lost)?.unwrap_or_default();
+            results = pending.next_part().map_err(|error| self.work.failed(error))?.unwrap_or_default();
             stats = pending.take_stats();
         }
-        let fine = self.records.iter().filter(|(_, flaw)| flaw.is_none()).count();
+        let Work { first, records, mark, .. } = &mut self.work;
+        let fine = records.iter().filter(|(_, flaw)| flaw.is_none()).count();
         if results.len() > fine || results.is_empty() && fine > 0 {
             return Err(Error::Internal("the number of results differs from the number of jobs"));
         }
         let is_last = results.len() == fine;
         let mut left = results.len();
+        self.done += left;
         // Records that cannot be run go with the record before them.
-        let behind = self.records.iter().position(|record| {
+        let behind = records.iter().position(|record| {
             let is_next = left == 0 && record.1.is_none();
             left -= usize::from(!is_next && record.1.is_none());
             is_next
         });
-        let records: Vec<_> = self.records.drain(..behind.unwrap_or(self.records.len())).collect();
-        let first = self.first;
-        self.first += records.len() as u64;
-        let mark = if is_last { self.mark.take() } else { None };
-        Ok(Some((RanPart { first, records, results, mark }, stats)))
+        let records: Vec<_> = records.drain(..behind.unwrap_or(records.len())).collect();
+        let part = RanPart { first: *first, results, mark: if is_last { mark.take() } else { None }, records };
+        *first += part.records.len() as u64;
+        Ok(Some((part, stats)))
     }
-}
 
-/// Converts an engine's error on a batch. After a kernel fault, nothing on the device can be used any more.
-fn failed(error: EngineError, first: u64, count: usize) -> Error {
-    match error.is_device_lost() {
-        true => Error::DeviceLost(DeviceLost { error: error.to_string(), first, count }),
-        false => Error::Engine(error),
+    /// Returns what was not returned, for another device.
+    pub(crate) fn rest(self) -> Work {
+        let Self { mut work, done, pending } = self;
+        drop(pending);
+        if done > 0 {
+            work.jobs = Arc::new(work.jobs[done..].to_vec());
+        }
+        work
     }
 }
 

@@ -1,13 +1,13 @@
 use super::jobs::replace;
 use super::*;
+use crate::dealer::{Dealer, Dealt, Share};
 use crate::input::reader::Reader;
 use crate::input::{ByteSource, Rule};
 use gpu_run_device::Error as DeviceError;
 use gpu_run_run::End;
 use gpu_run_wasi::Builder;
 use std::ffi::OsString;
-use std::io;
-use std::sync::mpsc;
+use std::{io, thread};
 
 /// Gives each job's stdin back, unless the device is lost.
 struct Echo {
@@ -16,8 +16,8 @@ struct Echo {
 
 impl Engine for Echo {
     type Pending = (Vec<Job>, bool);
-    fn begin(&mut self, jobs: Vec<Job>) -> Result<Self::Pending, EngineError> {
-        Ok((jobs, self.lost))
+    fn begin(&mut self, jobs: Arc<Vec<Job>>) -> Result<Self::Pending, EngineError> {
+        Ok((jobs.to_vec(), self.lost))
     }
 }
 
@@ -42,11 +42,21 @@ fn runner(lost: bool, args: &[&str]) -> Runner<Echo> {
     Runner::new(Echo { lost }, Jobs::new(Builder::new(), &args))
 }
 
-fn run(mut runner: Runner<Echo>, text: &str, rule: Rule) -> Result<Vec<RanPart>, Error> {
-    let (send, receive) = mpsc::sync_channel(1);
+fn begin(runner: &mut Runner<Echo>, text: &str, rule: Rule) -> Result<Running<(Vec<Job>, bool)>, Error> {
+    let dealer = Dealer::new(vec![Share::default()], RunStats::default(), 0);
     let source = ByteSource::Stream(Box::new(io::Cursor::new(text.to_owned().into_bytes())));
-    Reader::stream(source, rule).unwrap().run(100, &send).unwrap();
-    let mut running = runner.begin(receive.recv().unwrap())?;
+    let reader = Reader::stream(source, rule).unwrap();
+    let batch = thread::scope(|scope| {
+        scope.spawn(|| reader.run(100, &dealer));
+        dealer.take(0)
+    });
+    let Some(Dealt::New(number, batch)) = batch else { panic!("no batch") };
+    let work = runner.work(number, batch);
+    runner.begin(work).map_err(|lost| lost.1)
+}
+
+fn run(mut runner: Runner<Echo>, text: &str, rule: Rule) -> Result<Vec<RanPart>, Error> {
+    let mut running = begin(&mut runner, text, rule)?;
     let (mut all, mut marks) = (Vec::new(), Vec::new());
     while let Some((ran, _)) = running.next_part()? {
         marks.push(ran.mark.is_some());
@@ -72,7 +82,8 @@ fn a_lost_device_is_told_from_other_errors_and_says_where() {
     let Error::DeviceLost(lost) = error else { panic!("{error}") };
     assert_eq!((lost.first, lost.count), (0, 2));
     assert!(lost.to_string().contains("illegal address"), "{lost}");
-    assert!(matches!(failed(EngineError::Limit("x".into()), 0, 1), Error::Engine(_)));
+    let work = runner(false, &[]).work(0, Batch { first: 0, records: Vec::new(), mark: Mark::default() });
+    assert!(matches!(work.failed(EngineError::Limit("x".into())), Error::Engine(_)));
 }
 
 #[test]
@@ -97,4 +108,20 @@ fn every_pair_of_braces_is_replaced() {
     }
     assert_eq!(replace(b"a{}b", b"{}"), b"a{}b", "what was put in is not looked at again");
     assert!(differ(&["a".into(), "b{}".into()]) && !differ(&["{".into(), "}".into()]));
+}
+
+#[test]
+fn what_a_lost_device_leaves_of_a_batch_begins_behind_what_it_returned() {
+    let mut runner = runner(false, &[]);
+    let mut running = begin(&mut runner, "1\n2\nx\n3\nx\n4\n5\n", Rule::Jsonl).unwrap();
+    let (part, _) = running.next_part().unwrap().unwrap();
+    assert_eq!((part.records.len(), part.results.len()), (3, 2), "what cannot run goes with the record before it");
+    let mut rest = runner.begin(running.rest()).unwrap_or_else(|lost| panic!("{}", lost.1));
+    let mut parts = Vec::new();
+    while let Some((part, _)) = rest.next_part().unwrap() {
+        parts.push(part);
+    }
+    assert_eq!((parts[0].first, outputs(&parts).len()), (3, 4));
+    assert_eq!([&outputs(&parts)[0], &outputs(&parts)[2]], ["3\n", "4\n"]);
+    assert_eq!(parts.last().and_then(|part| part.mark.clone()).map(|mark| mark.records), Some(7));
 }

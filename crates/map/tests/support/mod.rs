@@ -36,7 +36,7 @@ impl Guest {
     pub(crate) fn try_run(&self, map: Map, observer: Box<dyn Observer>) -> Result<Ended, Error> {
         let common = Common::default();
         let batches = Batches { max_records: 3, lanes: None, learned: None, slow: None, gangs: None, common };
-        map.begin(observer)?.run(self.program.clone(), batches)
+        map.begin(observer)?.run(vec![(self.program.clone(), batches)])
     }
 
     pub(crate) fn finish(&self, map: Map) -> Finished {
