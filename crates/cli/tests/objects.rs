@@ -188,7 +188,8 @@ fn killed_it_goes_on_where_the_upload_was(server: &Server) {
 }
 
 fn what_was_begun_is_not_begun_anew_unasked(server: &Server) {
-    let (place, bucket) = (place().with("trap.wat", "(module (func (export \"_start\") unreachable))"), server.bucket());
+    let (place, bucket) =
+        (place().with("trap.wat", "(module (func (export \"_start\") unreachable))"), server.bucket());
     server.put(&bucket, "in", "1\n2\n");
     let line = format!("-i s3://{bucket}/in -o s3://{bucket}/out");
     let mut failing = place.command(&format!("map trap.wat --device cpu --fail-fast {line}"));
@@ -248,7 +249,9 @@ fn what_cannot_be_is_said(server: &Server) {
 
 fn secrets_are_not_shown(server: &Server) {
     let (place, bucket) = (place(), server.bucket());
-    for line in [format!("-i s3://{bucket}/missing -v"), format!("-i s3://{bucket}/ -v"), "-i s3://b/k -o s3://b/l -v".into()] {
+    for line in
+        [format!("-i s3://{bucket}/missing -v"), format!("-i s3://{bucket}/ -v"), "-i s3://b/k -o s3://b/l -v".into()]
+    {
         let ran = run(&place, server.address(), &line);
         assert!(!ran.stderr.contains(SECRET) && !ran.stderr.contains("somebody"), "{ran:?}");
     }

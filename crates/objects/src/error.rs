@@ -24,7 +24,9 @@ pub enum Error {
 
 fn credentials_hint(name: &str) -> &'static str {
     match name.split_once(':') {
-        Some(("s3", _)) => " (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY say who asks; AWS_SKIP_SIGNATURE=true asks as nobody)",
+        Some(("s3", _)) => {
+            " (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY say who asks; AWS_SKIP_SIGNATURE=true asks as nobody)"
+        }
         Some(("gs", _)) => " (GOOGLE_APPLICATION_CREDENTIALS names the file that says who asks)",
         _ => "",
     }

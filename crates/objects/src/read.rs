@@ -99,12 +99,7 @@ async fn fetch(object: Object, wanted: State, range: Range<u64>) -> Result<Bytes
 }
 
 /// Appends what one request gives. Returns false if the object has changed.
-async fn append(
-    object: &Object,
-    wanted: &State,
-    range: Range<u64>,
-    bytes: &mut Vec<u8>,
-) -> object_store::Result<bool> {
+async fn append(object: &Object, wanted: &State, range: Range<u64>, bytes: &mut Vec<u8>) -> object_store::Result<bool> {
     let options = GetOptions { range: Some(GetRange::Bounded(range.clone())), ..GetOptions::default() };
     let answer = object.store.get_opts(&object.path, options).await?;
     if state(&answer.meta) != *wanted || answer.range != range {

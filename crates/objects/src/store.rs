@@ -149,9 +149,8 @@ impl Object {
     /// Returns the bytes of a small object; `None` if it does not exist.
     pub fn get(&self) -> Result<Option<Bytes>, Error> {
         let object = self.clone();
-        let found = self.wait(async move {
-            object.again(|| async { object.store.get(&object.path).await?.bytes().await }).await
-        });
+        let found = self
+            .wait(async move { object.again(|| async { object.store.get(&object.path).await?.bytes().await }).await });
         match found {
             Ok(bytes) => Ok(Some(bytes)),
             Err(Error::Missing(_)) => Ok(None),
@@ -162,9 +161,7 @@ impl Object {
     /// Makes, or replaces, a small object in one step.
     pub fn put(&self, bytes: Bytes) -> Result<(), Error> {
         let object = self.clone();
-        self.wait(async move {
-            object.again(|| object.store.put(&object.path, bytes.clone().into())).await.map(drop)
-        })
+        self.wait(async move { object.again(|| object.store.put(&object.path, bytes.clone().into())).await.map(drop) })
     }
 
     /// Removes it, if it exists.

@@ -52,13 +52,11 @@ struct Sent {
 
 impl Upload {
     pub(crate) fn begin(object: Object) -> Result<Self, Error> {
-        let upload = Self::continued(object.clone(), Parts::default())?;
+        let mut upload = Self::continued(object.clone(), Parts::default())?;
         let store = upload.store.clone();
-        let id = object.wait({
-            let object = object.clone();
-            async move { object.again(|| store.create_multipart(&object.path)).await }
-        })?;
-        Ok(Self { done: Parts { id, ..Parts::default() }, ..upload })
+        upload.done.id =
+            upload.object.wait(async move { object.again(|| store.create_multipart(&object.path)).await })?;
+        Ok(upload)
     }
 
     pub(crate) fn continued(object: Object, done: Parts) -> Result<Self, Error> {
@@ -122,7 +120,8 @@ impl Upload {
     pub fn abort(self) -> Result<(), Error> {
         let (object, store, id) = (self.object.clone(), self.store.clone(), self.done.id.clone());
         drop(self);
-        let aborted = object.clone().wait(async move { object.again(|| store.abort_multipart(&object.path, &id)).await });
+        let aborted =
+            object.clone().wait(async move { object.again(|| store.abort_multipart(&object.path, &id)).await });
         match aborted {
             Err(Error::Missing(_)) => Ok(()),
             aborted => aborted,
@@ -152,8 +151,9 @@ impl Upload {
     fn take_one(&mut self) -> Result<(), Error> {
         let Some(Sent { part, bytes }) = self.under_way.pop_front() else { return Ok(()) };
         let sent = self.object.wait(part);
-        let failed = |error: tokio::task::JoinError| {
-            Error::Failed { object: self.object.name().to_owned(), message: error.to_string() }
+        let failed = |error: tokio::task::JoinError| Error::Failed {
+            object: self.object.name().to_owned(),
+            message: error.to_string(),
         };
         let part = sent.map_err(failed)??;
         self.done.parts.push(part.content_id);

@@ -45,8 +45,9 @@ pub(super) fn told(program: &str, error: Error) -> anyhow::Error {
         Error::ShardToStream(path) => {
             Failure::usage(format!("shards need a file or a folder, but --output {} is not one", path.display()))
         }
-        Error::FolderOfObjects(_) | Error::ObjectForFolder(_) => Failure::usage(error.to_string())
-            .hint("--split files reads and writes folders; copy the objects, or use a format with many records in an object"),
+        Error::FolderOfObjects(_) | Error::ObjectForFolder(_) => Failure::usage(error.to_string()).hint(
+            "--split files reads and writes folders; copy the objects, or use a format with many records in an object",
+        ),
         Error::OutputHasShards(path) => Failure::usage(error.to_string())
             .hint(format!("put them together with `gpu-run merge {}`, or begin anew with --force", path.display())),
         Error::OutputExists(_) => Failure::usage(error.to_string()).hint("replace it with --force"),
