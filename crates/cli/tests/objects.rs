@@ -174,11 +174,14 @@ fn killed_it_goes_on_where_the_upload_was(server: &Server) {
             child.kill().unwrap();
         }
         let ran = Ran::from(child.wait_with_output().unwrap());
-        if ran.code == Some(0) {
+        // Killed between the last step and the end of the process, all was done but for the exit code.
+        if ran.code == Some(0) || ran.code == Some(2) && ran.stderr.contains("has no journal") {
             break;
         }
         assert_eq!(ran.code, None, "{ran:?}");
-        assert_eq!(server.get(&bucket, "out"), None, "an unfinished object is seen");
+        if server.uploads(&bucket) > 0 {
+            assert_eq!(server.get(&bucket, "out"), None, "an unfinished object is seen");
+        }
         kills += 1;
     }
     assert!(kills > 0, "too fast to be killed: the test shows nothing");

@@ -18,6 +18,6 @@ pub use upload::{Parts, Upload};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
     pub bytes: u64,
-    /// The server's tag of its content, or when it was changed last.
+    /// The server's tag of its content, and when it was changed last.
     pub version: String,
 }

@@ -225,7 +225,8 @@ impl Object {
 }
 
 pub(crate) fn state(meta: &ObjectMeta) -> State {
-    let version = meta.e_tag.clone().unwrap_or_else(|| meta.last_modified.to_rfc3339());
+    // The tag of an object that was written again with the same content is the same.
+    let version = format!("{} {}", meta.e_tag.as_deref().unwrap_or_default(), meta.last_modified.to_rfc3339());
     State { bytes: meta.size, version }
 }
 

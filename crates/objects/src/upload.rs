@@ -1,5 +1,6 @@
 //! Writes an object in parts: nobody sees it before it is whole, and another process can continue it.
 
+use crate::State;
 use crate::error::Error;
 use crate::store::Object;
 use bytes::Bytes;
@@ -27,6 +28,10 @@ pub struct Parts {
     parts: Vec<String>,
     /// Bytes of all parts together.
     bytes: u64,
+    /// Whether these are all parts of the object: it only has to be put together.
+    is_whole: bool,
+    /// What the object was before, if it existed: if it is something else now, it may have been put together already.
+    before: Option<String>,
 }
 
 impl Parts {
@@ -40,6 +45,8 @@ pub struct Upload {
     object: Object,
     store: Arc<dyn MultipartStore>,
     done: Parts,
+    /// Whether another process had all parts already, and may have put them together.
+    was_whole: bool,
     under_way: VecDeque<Sent>,
     /// Not sent yet.
     held: Vec<u8>,
@@ -54,6 +61,7 @@ impl Upload {
     pub(crate) fn begin(object: Object) -> Result<Self, Error> {
         let mut upload = Self::continued(object.clone(), Parts::default())?;
         let store = upload.store.clone();
+        upload.done.before = upload.object.state()?.map(|state| state.version);
         upload.done.id =
             upload.object.wait(async move { object.again(|| store.create_multipart(&object.path)).await })?;
         Ok(upload)
@@ -61,7 +69,8 @@ impl Upload {
 
     pub(crate) fn continued(object: Object, done: Parts) -> Result<Self, Error> {
         let Some(store) = object.parts.clone() else { return Err(Error::ReadOnly(object.name().to_owned())) };
-        Ok(Self { object, store, done, under_way: VecDeque::new(), held: Vec::new() })
+        let was_whole = done.is_whole;
+        Ok(Self { object, store, done, was_whole, under_way: VecDeque::new(), held: Vec::new() })
     }
 
     /// Returns how many bytes were written, in all processes.
@@ -92,15 +101,28 @@ impl Upload {
         Ok(&self.done)
     }
 
-    /// Sends the rest. From here on the object is there.
-    pub fn finish(mut self) -> Result<(), Error> {
-        // An object without a part cannot be put together.
-        if !self.held.is_empty() || self.done.parts.is_empty() && self.under_way.is_empty() {
-            self.send()?;
+    /// Sends the rest. Returns what is in the store then: all of it.
+    pub fn close(&mut self) -> Result<&Parts, Error> {
+        if !self.done.is_whole {
+            // An object without a part cannot be put together.
+            if !self.held.is_empty() || self.done.parts.is_empty() && self.under_way.is_empty() {
+                self.send()?;
+            }
+            self.flush()?;
+            self.done.is_whole = true;
         }
-        self.flush()?;
+        Ok(&self.done)
+    }
+
+    /// Sends the rest, and puts the parts together. From here on the object is there.
+    pub fn finish(mut self) -> Result<(), Error> {
+        self.close()?;
+        let is_there =
+            |state: State| state.bytes == self.done.bytes && Some(&state.version) != self.done.before.as_ref();
+        if self.was_whole && self.object.state()?.is_some_and(is_there) {
+            return Ok(());
+        }
         let (object, store, done) = (self.object.clone(), self.store.clone(), self.done.clone());
-        let whole = self.done.bytes;
         let completed = self.object.wait(async move {
             let parts = || done.parts.iter().map(|id| PartId { content_id: id.clone() }).collect();
             object.again(|| store.complete_multipart(&object.path, &done.id, parts())).await
@@ -108,9 +130,9 @@ impl Upload {
         match completed {
             Ok(_) => Ok(()),
             // The answer to a request that did succeed may have been lost.
-            Err(Error::Missing(name)) => match self.object.state()? {
-                Some(state) if state.bytes == whole => Ok(()),
-                _ => Err(Error::UploadGone(name)),
+            Err(Error::Missing(name)) => match self.object.state()?.is_some_and(is_there) {
+                true => Ok(()),
+                false => Err(Error::UploadGone(name)),
             },
             Err(error) => Err(error),
         }

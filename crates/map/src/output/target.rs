@@ -357,9 +357,12 @@ impl Target {
     /// read it.
     pub(crate) fn finish(&mut self, done: &Progress) -> Result<(), Error> {
         self.deliver()?;
-        if let Sink::Object { object, upload } = &mut self.sink
-            && let Some(upload) = upload.take()
+        if let (Sink::Object { object, upload }, Some(journal)) = (&mut self.sink, &self.journal)
+            && let Some(mut upload) = upload.take()
         {
+            // The journal comes first: whoever continues must know that nothing but this is left to do.
+            let parts = upload.close().map_err(unwritable_object(object))?;
+            journal.write(&Progress { output: parts.bytes(), upload: Some(parts.clone()), ..done.clone() })?;
             upload.finish().map_err(unwritable_object(object))?;
         }
         if let Some((path, held)) = self.held() {
