@@ -26,6 +26,8 @@ pub enum Error {
     ReadHeader(#[source] SplitError),
     #[error("the input is not the one that the unfinished output was made from")]
     InputChanged,
+    #[error("{0} is an object: a map of files reads a folder on this machine")]
+    FolderOfObjects(String),
     #[error("only a file or a folder has shards: a stream can be read once, and by one process")]
     ShardOfStream,
     #[error("{} changed while a shard of it was mapped", .0.display())]
@@ -45,6 +47,8 @@ pub enum Error {
     #[error("{} was replaced while the map was writing to it: it no longer holds the output", .0.display())]
     OutputReplaced(PathBuf),
 
+    #[error("{0} is an object: a map of files writes a folder on this machine")]
+    ObjectForFolder(String),
     #[error("only a file or a folder can be written in shards, not {}", .0.display())]
     ShardToStream(PathBuf),
     #[error("{} has shards that were not put together", .0.display())]
@@ -68,7 +72,7 @@ pub enum Error {
     ShardChanged(PathBuf),
 
     // ---- continuing an unfinished output ----
-    #[error("only a file or a folder can be resumed")]
+    #[error("only a file, a folder or an object can be resumed")]
     OutputHasNoJournal,
     #[error("{} is unfinished: an earlier run was interrupted", .0.display())]
     OutputUnfinished(PathBuf),

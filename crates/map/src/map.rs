@@ -51,7 +51,7 @@ impl Map {
         if let Some(handed) = &handed {
             handed.surroundings.check(&Surroundings::of(&paths, found.links()), &paths)?;
         }
-        let target = output::open(output, paths.input.as_deref(), &options, &source, found.links())?;
+        let target = output::open(output, paths.input.as_deref(), &found, &options, &source)?;
         // By now the output exists, even if it did not before.
         let surroundings = Surroundings::of(&paths, found.links());
         let mut from = match &handed {
@@ -121,12 +121,12 @@ impl Map {
 fn paths(input: &Input, output: &Output, options: &Options) -> Paths {
     let input = match input {
         Input::Path(path) => Some(path.clone()),
-        Input::Stdin | Input::Stream(_) => None,
+        Input::Stdin | Input::Object(_) | Input::Stream(_) => None,
     };
     let output = match (output, options.shard) {
         (Output::Path(path), Some(shard)) if options.split != Split::Files => Some(shards::path_beside(path, shard)),
         (Output::Path(path), _) => Some(path.clone()),
-        (Output::Stream(_), _) => None,
+        (Output::Object(_) | Output::Stream(_), _) => None,
     };
     Paths::new(input, output, options)
 }

@@ -2,6 +2,7 @@
 
 use crate::shard::Shard;
 use gpu_run_device::Device;
+use gpu_run_objects::Object;
 use gpu_run_wasi::{Builder, Preopen};
 use std::ffi::OsString;
 use std::fmt;
@@ -14,6 +15,7 @@ pub enum Input {
     Stdin,
     /// A file, a pipe, or with [`Split::Files`] a folder.
     Path(PathBuf),
+    Object(Object),
     /// Can be read once. No other process can continue it.
     Stream(Box<dyn Read + Send>),
 }
@@ -24,6 +26,7 @@ pub enum Output {
     Stream(Box<dyn Write + Send>),
     /// A file, a pipe, or with [`Split::Files`] a folder.
     Path(PathBuf),
+    Object(Object),
 }
 
 /// What a record is.
@@ -86,6 +89,7 @@ impl fmt::Debug for Input {
         match self {
             Self::Stdin => f.write_str("Stdin"),
             Self::Path(path) => f.debug_tuple("Path").field(path).finish(),
+            Self::Object(object) => object.fmt(f),
             Self::Stream(_) => f.write_str("Stream"),
         }
     }
@@ -96,6 +100,7 @@ impl fmt::Debug for Output {
         match self {
             Self::Stream(_) => f.write_str("Stream"),
             Self::Path(path) => f.debug_tuple("Path").field(path).finish(),
+            Self::Object(object) => object.fmt(f),
         }
     }
 }

@@ -5,6 +5,7 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use gpu_run_console::failure::Failure;
 use gpu_run_map::Shard;
+use gpu_run_objects::Object;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -18,6 +19,7 @@ Examples:
   gpu-run map user.wasm -i names.txt -- --name={}
   gpu-run map score.wasm -i big.jsonl -o out.txt --device cuda:all   on all GPUs
   gpu-run map score.wasm -i big.jsonl -o out.txt --shard 3/64   the fourth of 64 parts; see docs/clusters.md
+  gpu-run map score.wasm -i s3://bucket/in.jsonl -o s3://bucket/out.txt
 
 Records: gpu-run runs the program once for each record. The record is the run's stdin; GPU_RUN_INSTANCE holds its number, from 0; \
 {} in ARGS is the record without its newline, or the file's path. --timeout applies to the records that run at once, a batch.
@@ -55,7 +57,7 @@ pub(crate) struct MapArgs {
     #[arg(value_name = "ARGS", trailing_var_arg = true)]
     pub(crate) args: Vec<OsString>,
 
-    /// The input: a file, a folder, or `-` for stdin
+    /// The input: a file, a folder, an object (s3://, gs://, https://, http://), or `-` for stdin
     #[arg(short, long, value_name = "PATH", default_value = "-")]
     pub(crate) input: PathBuf,
 
@@ -63,7 +65,7 @@ pub(crate) struct MapArgs {
     #[arg(long, value_name = "HOW")]
     split: Option<Split>,
 
-    /// The output: a file, `-` for stdout, or with --split files a folder [default: stdout]
+    /// The output: a file, an object (s3://, gs://), `-` for stdout, or with --split files a folder [default: stdout]
     #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
 
@@ -291,7 +293,9 @@ impl MapArgs {
     /// Returns what `--split` says, or else what the input suggests.
     pub(crate) fn split(&self) -> Result<Split> {
         let input = self.input.display();
+        let is_object = self.input.to_str().is_some_and(Object::is_address);
         let is_folder = !self.reads_stdin()
+            && !is_object
             && match self.input.metadata() {
                 Ok(metadata) => metadata.is_dir(),
                 Err(error) => return Err(Failure::usage(format!("--input {input}: {error}")).into()),

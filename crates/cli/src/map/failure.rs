@@ -2,6 +2,7 @@
 
 use gpu_run_console::failure::Failure;
 use gpu_run_map::{Error, SplitError, TaskChange};
+use gpu_run_objects::Error as ObjectError;
 use std::io;
 
 const BEGIN_ANEW: &str = "begin anew with --force";
@@ -44,6 +45,9 @@ pub(super) fn told(program: &str, error: Error) -> anyhow::Error {
         Error::ShardToStream(path) => {
             Failure::usage(format!("shards need a file or a folder, but --output {} is not one", path.display()))
         }
+        Error::FolderOfObjects(_) | Error::ObjectForFolder(_) => Failure::usage(error.to_string()).hint(
+            "--split files reads and writes folders; copy the objects, or use a format with many records in an object",
+        ),
         Error::OutputHasShards(path) => Failure::usage(error.to_string())
             .hint(format!("put them together with `gpu-run merge {}`, or begin anew with --force", path.display())),
         Error::OutputExists(_) => Failure::usage(error.to_string()).hint("replace it with --force"),
@@ -73,7 +77,9 @@ pub(super) fn told(program: &str, error: Error) -> anyhow::Error {
         Error::OutputInUse(path) => Failure::machine(format!("another gpu-run is writing to {}", path.display())),
         Error::OutputReplaced(_) => Failure::environment(error.to_string())
             .hint("run it again with --force, and with an --output that no --dir lets guests change"),
-        Error::OutputHasNoJournal => Failure::usage("--resume needs --output with the unfinished file or folder"),
+        Error::OutputHasNoJournal => {
+            Failure::usage("--resume needs --output with the unfinished file, folder or object")
+        }
         Error::OutputUnfinished(_) => {
             Failure::usage(error.to_string()).hint("continue it with --resume, or begin anew with --force")
         }
@@ -126,9 +132,13 @@ fn plain(program: &str, error: Error) -> anyhow::Error {
     }
 }
 
-/// Whether an error of the system is about the machine, and not about a path of the user's. Errors without a number are
-/// ours, such as a refusal to write through a link.
+/// Whether an error of the system, or of a server with objects, is about the machine, and not about a path of the user's.
+/// Other errors without a number are ours, such as a refusal to write through a link.
 fn is_of_machine(error: &io::Error) -> bool {
+    let of_server = error.get_ref().and_then(|error| error.downcast_ref::<ObjectError>());
+    if let Some(error) = of_server {
+        return matches!(error, ObjectError::Failed { .. });
+    }
     use io::ErrorKind::{IsADirectory, NotADirectory, NotFound, PermissionDenied};
     let is_of_path = matches!(error.kind(), NotFound | PermissionDenied | NotADirectory | IsADirectory);
     error.raw_os_error().is_some() && !is_of_path

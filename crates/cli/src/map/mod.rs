@@ -35,12 +35,14 @@ use gpu_run_map::{
     Batches, Ended, Finished, Gangs, Input, Map, Options, Output, SLOW, StopHandle, StopReason, Summary, Takeover,
     Unfinished, differ,
 };
+use gpu_run_objects::Object;
 use gpu_run_run::Source;
 use printer::Printer;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
+use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -72,10 +74,11 @@ fn map_all(args: &MapArgs) -> Result<u8> {
         gangs = Some(Gangs { threads: of_record.threads, placement: of_record.thread_placement.into() });
     }
     let options = options(args, &source, &environment)?;
+    let (input, output) = (input(args)?, output(args)?);
     let mut map = {
         let _progress =
             args.shard.map(|shard| Progress::start(format!("looking for the first record of shard {shard}")));
-        Map::open(input(args), output(args)?, options, source.clone(), handed).map_err(told)?
+        Map::open(input, output, options, source.clone(), handed).map_err(told)?
     };
     if let (Some(shard), Some(Summary { records, failed, .. })) = (args.shard, map.finished()) {
         terminal::say(&format!("gpu-run: shard {shard} is finished: {}, {failed} failed\n", count(records, "record")));
@@ -196,13 +199,26 @@ fn options(args: &MapArgs, source: &Source, environment: &[Variable]) -> Result<
     })
 }
 
-fn input(args: &MapArgs) -> Input {
-    if args.reads_stdin() { Input::Stdin } else { Input::Path(args.input.clone()) }
+fn input(args: &MapArgs) -> Result<Input> {
+    Ok(match object(&args.input)? {
+        _ if args.reads_stdin() => Input::Stdin,
+        Some(object) => Input::Object(object),
+        None => Input::Path(args.input.clone()),
+    })
+}
+
+/// Returns the object that a path is, if it is the address of one.
+fn object(path: &Path) -> Result<Option<Object>> {
+    let address = path.to_str().filter(|path| Object::is_address(path));
+    address.map(Object::open).transpose().map_err(|error| Failure::usage(error.to_string()).into())
 }
 
 fn output(args: &MapArgs) -> Result<Output> {
     Ok(match args.output() {
-        Some(path) => Output::Path(path.to_owned()),
+        Some(path) => match object(path)? {
+            Some(object) => Output::Object(object),
+            None => Output::Path(path.to_owned()),
+        },
         None => Output::Stream(Box::new(Standard::stdout()?)),
     })
 }

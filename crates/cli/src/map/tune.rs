@@ -36,7 +36,7 @@ pub(crate) fn tune(args: &MapArgs) -> Result<u8> {
     let source = source::load(&args.file, args.launch.codegen.bin.as_deref(), &args.launch.cache)?;
     let told = |error| failure::told(&source.name, error);
     surface(args, &source)?;
-    let sample = Sample::open(input(args), &options(args, &source, &args.launch.given.env)?).map_err(told)?;
+    let sample = Sample::open(input(args)?, &options(args, &source, &args.launch.given.env)?).map_err(told)?;
     let device = devices::open(&args.launch.device)?;
     let jobs = sample.jobs(batch(args, &*device)).map_err(told)?;
     let best = try_all(&device, &source, args, &jobs, &mut Escaping(io::stdout()))?;
@@ -48,7 +48,7 @@ pub(crate) fn tune(args: &MapArgs) -> Result<u8> {
 pub(crate) fn sample(args: &MapArgs, source: &Source, device: &dyn Device) -> Result<(Vec<Job>, u32)> {
     let told = |error| failure::told(&source.name, error);
     surface(args, source)?;
-    let sample = Sample::open(input(args), &options(args, source, &args.launch.given.env)?).map_err(told)?;
+    let sample = Sample::open(input(args)?, &options(args, source, &args.launch.given.env)?).map_err(told)?;
     let max_records = batch(args, device);
     let jobs = sample.jobs(max_records).map_err(told)?;
     if jobs.is_empty() {

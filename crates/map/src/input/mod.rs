@@ -19,9 +19,10 @@ use crate::error::Error;
 use crate::folder::{FindError, FolderEntry, Trust};
 use crate::handover::{Contents, Stream, open_stream};
 use crate::options::{Input, Options, Split};
-use crate::output::journal::Progress;
+use crate::output::journal::{Identity, Progress};
 use crate::shard::Shard;
 use chain::Anchor;
+use gpu_run_objects::Reader as ObjectReader;
 use links::InputFolder;
 use reader::Reader;
 use rustix::fs::{FileType, OFlags};
@@ -38,6 +39,7 @@ pub(crate) enum FoundInput {
     /// A path to something that the process has open already.
     Special(PathBuf),
     File(FolderEntry, PathBuf),
+    Object(Box<ObjectReader>),
     Folder(InputFolder),
 }
 
@@ -80,6 +82,13 @@ impl FoundInput {
             Input::Stdin | Input::Stream(_) if options.shard.is_some() => return Err(Error::ShardOfStream),
             Input::Stdin => return Ok(Self::Stdin),
             Input::Stream(stream) => return Ok(Self::Stream(stream)),
+            Input::Object(object) if options.split == Split::Files => {
+                return Err(Error::FolderOfObjects(object.name().to_owned()));
+            }
+            Input::Object(object) => {
+                let reader = object.reader().map_err(|error| Error::read(object.name(), error))?;
+                return Ok(Self::Object(Box::new(reader)));
+            }
             Input::Path(path) => path,
         };
         if is_special(&path) {
@@ -100,6 +109,17 @@ impl FoundInput {
         }
         let folder = entry.into_folder(false).map_err(|source| Error::OpenInput { path, source })?;
         Ok(Self::Folder(InputFolder::new(folder, options.follow_links)?))
+    }
+
+    /// Returns what a journal recognizes an object by.
+    pub(crate) fn object(&self) -> Option<Identity> {
+        match self {
+            Self::Object(object) => {
+                let (url, state) = (object.object().name().to_owned(), object.state());
+                Some(Identity::Object { url, bytes: state.bytes, version: state.version.clone() })
+            }
+            _ => None,
+        }
     }
 
     /// See [`InputFolder::links`].
@@ -129,6 +149,10 @@ impl FoundInput {
         let unreadable = |path| |source| Error::OpenInput { path, source };
         let file = match (self, number) {
             (Self::Folder(folder), _) => return seekable(Reader::folder(folder)?, None, shard, from),
+            (Self::Object(object), _) => {
+                let length = Some(object.state().bytes);
+                return seekable(Reader::stream(ByteSource::Object(object), rule)?, length, shard, from);
+            }
             (Self::Stream(stream), _) => {
                 let mut reader = Reader::stream(ByteSource::Stream(stream), rule)?;
                 skip(&mut reader, from)?;

@@ -129,7 +129,7 @@ impl Reader {
     pub(crate) fn end_with(&mut self, shard: Shard) -> Result<Range<u64>, Error> {
         match &mut self.source {
             RecordSource::Stream(records) => {
-                let length = records.file_length().map_err(|error| Error::read("the input", error))?;
+                let length = records.length().map_err(|error| Error::read("the input", error))?;
                 let share = shard.share(length.ok_or(Error::ShardOfStream)?);
                 records.end_at(share.end);
                 Ok(share)

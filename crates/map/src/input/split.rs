@@ -11,6 +11,7 @@
 use super::chain::{Anchor, Chain};
 use super::flaw::Flaw;
 use bytes::{Buf, Bytes, BytesMut};
+use gpu_run_objects::Reader as ObjectReader;
 use std::fs::File;
 use std::io::{self, BufRead, Read, Seek, SeekFrom, Write};
 
@@ -62,6 +63,8 @@ pub enum SplitError {
 pub(crate) enum ByteSource {
     /// Can be sought.
     File(File),
+    /// Can be sought, too.
+    Object(Box<ObjectReader>),
     /// Can be read once, in order. What was read is hashed, so that it can be recognized.
     Stream(Box<dyn Read + Send>),
 }
@@ -70,7 +73,19 @@ impl Read for ByteSource {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::File(file) => file.read(buffer),
+            Self::Object(object) => object.read(buffer),
             Self::Stream(stream) => stream.read(buffer),
+        }
+    }
+}
+
+impl ByteSource {
+    /// Returns the length, if the source can be sought.
+    fn length(&self) -> io::Result<Option<u64>> {
+        match self {
+            Self::File(file) => file.metadata().map(|metadata| Some(metadata.len())),
+            Self::Object(object) => Ok(Some(object.state().bytes)),
+            Self::Stream(_) => Ok(None),
         }
     }
 }
@@ -95,6 +110,7 @@ impl Ahead {
         self.held.clear();
         match &mut self.source {
             ByteSource::File(file) => file.seek(SeekFrom::Start(offset)).map(|_| ()),
+            ByteSource::Object(object) => object.seek(SeekFrom::Start(offset)).map(|_| ()),
             ByteSource::Stream(_) => Err(io::ErrorKind::NotSeekable.into()),
         }
     }
@@ -116,7 +132,7 @@ impl BufRead for Ahead {
             if self.held.capacity() < MAX_PIPE_READ {
                 self.held.reserve(MAX_FILE_READ);
             }
-            let length = if matches!(self.source, ByteSource::File(_)) { MAX_FILE_READ } else { MAX_PIPE_READ };
+            let length = if matches!(self.source, ByteSource::Stream(_)) { MAX_PIPE_READ } else { MAX_FILE_READ };
             self.held.resize(self.held.capacity().min(length), 0);
             let read = self.source.read(&mut self.held);
             self.held.truncate(*read.as_ref().unwrap_or(&0));
@@ -192,9 +208,7 @@ impl Records {
     pub(crate) fn skip_to(&mut self, to: Position) -> io::Result<bool> {
         let Some(missing) = to.offset.checked_sub(self.at.offset) else { return Ok(false) };
         // A line has at least one byte.
-        if to.line > to.offset
-            || matches!(&self.source.source, ByteSource::File(file) if to.offset > file.metadata()?.len())
-        {
+        if to.line > to.offset || self.length()?.is_some_and(|length| to.offset > length) {
             return Ok(false);
         }
         let skipped = match &mut self.hasher {
@@ -205,12 +219,9 @@ impl Records {
         Ok(skipped == missing)
     }
 
-    /// Returns the length of the source, if it is a file.
-    pub(crate) fn file_length(&self) -> io::Result<Option<u64>> {
-        match &self.source.source {
-            ByteSource::File(file) => file.metadata().map(|metadata| Some(metadata.len())),
-            ByteSource::Stream(_) => Ok(None),
-        }
+    /// Returns the length of the source, if it can be sought.
+    pub(crate) fn length(&self) -> io::Result<Option<u64>> {
+        self.source.source.length()
     }
 
     /// Ends before the record that begins at `offset` or after it.

@@ -16,6 +16,7 @@ use crate::error::{Error, JournalFlaw, TaskChange};
 use crate::folder::Folder;
 use crate::input::reader::Mark;
 use crate::shard::Shard;
+use gpu_run_objects::{Object, Parts};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
@@ -75,6 +76,7 @@ impl Task {
 pub(crate) enum Identity {
     File { path: String, bytes: u64, modified: (i64, i64) },
     Folder { path: String },
+    Object { url: String, bytes: u64, version: String },
     Stream,
 }
 
@@ -107,6 +109,9 @@ pub(crate) struct Progress {
     /// Whether this is a whole shard.
     #[serde(default)]
     pub(crate) finished: bool,
+    /// What is there of an output that is an object.
+    #[serde(default)]
+    pub(crate) upload: Option<Parts>,
 }
 
 impl Progress {
@@ -164,11 +169,17 @@ pub(crate) struct Content {
     pub(crate) progress: Progress,
 }
 
+/// Where a journal is.
+#[derive(Debug)]
+enum Place {
+    Folder(Arc<Folder>, OsString),
+    Object(Object),
+}
+
 /// The journal of one output.
 #[derive(Debug)]
 pub(crate) struct Journal {
-    folder: Arc<Folder>,
-    name: OsString,
+    place: Place,
     /// Its path in messages.
     path: PathBuf,
     task: Task,
@@ -177,16 +188,43 @@ pub(crate) struct Journal {
 impl Journal {
     /// The journal of the file `file` in the folder; `output` is the file's path.
     pub(crate) fn beside(folder: Arc<Folder>, file: &OsStr, output: &Path, task: Task) -> Self {
-        Self { folder, name: with_suffix(file, SUFFIX), path: with_suffix(output.as_os_str(), SUFFIX).into(), task }
+        let path = with_suffix(output.as_os_str(), SUFFIX).into();
+        Self { place: Place::Folder(folder, with_suffix(file, SUFFIX)), path, task }
+    }
+
+    /// The journal of an object, which is an object, too.
+    pub(crate) fn beside_object(output: &Object, task: Task) -> Self {
+        let journal = output.beside(SUFFIX);
+        let path = journal.name().into();
+        Self { place: Place::Object(journal), path, task }
     }
 
     /// The journal of a folder. It is not beside the folder, because that may be all we can write to.
     pub(crate) fn within(folder: Arc<Folder>, output: &Path, task: Task) -> Self {
-        Self { folder, name: SUFFIX.into(), path: output.join(SUFFIX), task }
+        Self { place: Place::Folder(folder, SUFFIX.into()), path: output.join(SUFFIX), task }
     }
 
+    /// Whether there is a journal, or perhaps: nothing may be overwritten unless it is known that there is none.
     pub(crate) fn exists(&self) -> bool {
-        self.folder.stat(&self.name).is_ok()
+        match &self.place {
+            Place::Folder(folder, name) => folder.stat(name).is_ok(),
+            Place::Object(object) => !matches!(object.state(), Ok(None)),
+        }
+    }
+
+    fn content(&self) -> Result<Option<Content>, Error> {
+        match &self.place {
+            Place::Folder(folder, name) => content(folder, name, &self.path),
+            Place::Object(object) => {
+                let bytes = object.get().map_err(|error| Error::read(self.path.display().to_string(), error))?;
+                bytes.map(|bytes| parsed(&bytes, &self.path)).transpose()
+            }
+        }
+    }
+
+    /// Returns the upload that the journal is about, whatever its task.
+    pub(crate) fn upload(&self) -> Option<Parts> {
+        self.content().ok().flatten().and_then(|content| content.progress.upload)
     }
 
     /// Returns whether the output is a shard.
@@ -201,14 +239,13 @@ impl Journal {
 
     /// Returns whether there is a journal of an output that is not finished.
     pub(crate) fn is_unfinished(&self) -> bool {
-        let finished =
-            || matches!(content(&self.folder, &self.name, &self.path), Ok(Some(content)) if content.progress.finished);
+        let finished = || matches!(self.content(), Ok(Some(content)) if content.progress.finished);
         self.exists() && !finished()
     }
 
     /// Returns how far an earlier run with the same task came; `None` if there was none, or it finished.
     pub(crate) fn read(&self) -> Result<Option<Progress>, Error> {
-        let Some(content) = content(&self.folder, &self.name, &self.path)? else { return Ok(None) };
+        let Some(content) = self.content()? else { return Ok(None) };
         match content.task.difference(&self.task) {
             Some(change) => Err(Error::TaskChanged(change)),
             None => Ok(Some(content.progress)),
@@ -225,23 +262,32 @@ impl Journal {
         let mut text = serde_json::to_vec(content)?;
         let hash = blake3::hash(&text).to_hex();
         text.extend([b"\n", hash.as_bytes(), b"\n"].concat());
-        let (mut file, fresh) = self.folder.temporary(&self.name)?;
+        let (folder, name) = match &self.place {
+            Place::Folder(folder, name) => (folder, name),
+            Place::Object(object) => return Ok(object.put(text.into())?),
+        };
+        let (mut file, fresh) = folder.temporary(name)?;
         let written = file.write_all(&text).and_then(|()| file.sync_all());
-        let replaced = written.and_then(|()| self.folder.rename(&fresh, Path::new(&self.name)));
+        let replaced = written.and_then(|()| folder.rename(&fresh, Path::new(name)));
         if replaced.is_err() {
-            let _ = self.folder.remove(Path::new(&fresh));
+            let _ = folder.remove(Path::new(&fresh));
         }
-        replaced.and_then(|()| self.folder.sync())
+        replaced.and_then(|()| folder.sync())
     }
 
     /// Removes temporary files that a killed run has left. One that cannot be removed does no harm.
     pub(crate) fn remove_temporary(&self) {
-        let _ = self.folder.remove_temporary(&self.name);
+        if let Place::Folder(folder, name) = &self.place {
+            let _ = folder.remove_temporary(name);
+        }
     }
 
     /// Removes the journal: the output is finished.
     pub(crate) fn remove(&self) -> Result<(), Error> {
-        let removed = self.folder.remove(Path::new(&self.name));
+        let removed = match &self.place {
+            Place::Folder(folder, name) => folder.remove(Path::new(name)),
+            Place::Object(object) => object.remove().map_err(io::Error::from),
+        };
         removed.map_err(|source| Error::Remove { path: self.path.clone(), source })
     }
 }
@@ -263,10 +309,15 @@ pub(crate) fn content(folder: &Folder, name: &OsStr, path: &Path) -> Result<Opti
     };
     let mut bytes = Vec::new();
     file.take(MAX_JOURNAL_BYTES).read_to_end(&mut bytes).map_err(unreadable)?;
-    let text = checked(&bytes).ok_or_else(|| refused(JournalFlaw::Damaged))?;
+    parsed(&bytes, path).map(Some)
+}
+
+fn parsed(bytes: &[u8], path: &Path) -> Result<Content, Error> {
+    let refused = |flaw| Error::Journal { path: path.to_owned(), flaw };
+    let text = checked(bytes).ok_or_else(|| refused(JournalFlaw::Damaged))?;
     let content: Option<Content> = serde_json::from_slice(text).ok();
     let content = content.filter(|content| content.version == VERSION && !content.progress.is_absurd());
-    content.map(Some).ok_or_else(|| refused(JournalFlaw::Unknown))
+    content.ok_or_else(|| refused(JournalFlaw::Unknown))
 }
 
 /// Returns the first line, if the second one is its hash.

@@ -25,7 +25,7 @@ fn what_was_written_is_read_and_then_gone() {
     journal.write(&Progress::default()).unwrap();
     journal.write(&progress()).unwrap();
     assert_eq!(journal.read().unwrap(), Some(progress()));
-    drop(journal.folder.temporary(&journal.name).unwrap());
+    drop(Folder::open(place.path()).temporary("out.gpu-run-map".as_ref()).unwrap());
     assert_eq!(journal.read().unwrap(), Some(progress()), "a version that was not finished does not count");
     journal.remove_temporary();
     journal.remove().unwrap();

@@ -15,8 +15,9 @@ pub(crate) use target::Target;
 
 use crate::error::Error;
 use crate::folder::{FindError, FolderEntry, Trust};
-use crate::input::is_special;
+use crate::input::{FoundInput, is_special};
 use crate::options::{Options, Output, Split};
+use gpu_run_objects::Object;
 use gpu_run_run::Source;
 use journal::{Identity, Task};
 use rustix::fs::FileType;
@@ -24,21 +25,22 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Opens the output, unless that would destroy the input at the path `input`. `links` is the hash of the input's links
-/// that are followed.
+/// Opens the output, unless that would destroy the input, which is at the path `input`, or the object `found`.
 pub(crate) fn open(
     output: Output,
     input: Option<&Path>,
+    found: &FoundInput,
     options: &Options,
     source: &Source,
-    links: Option<String>,
 ) -> Result<Target, Error> {
+    let task = |options| task(input, found, options, source);
     let output = match output {
         Output::Stream(_) if options.shard.is_some() => return Err(Error::ShardToStream("a stream".into())),
         Output::Stream(stream) => return Ok(Target::stream(stream)),
+        Output::Object(object) => return open_object(object, options, task(options)?),
         Output::Path(path) => path,
     };
-    let task = task(input, options, source, links)?;
+    let task = task(options)?;
     if let Some(input) = input {
         check_apart(input, &output)?;
         if let Some(shard) = options.shard {
@@ -82,12 +84,29 @@ pub(crate) fn open(
     .map(|target| target.checking(input.filter(|_| options.shard.is_some())))
 }
 
+fn open_object(object: Object, options: &Options, task: Task) -> Result<Target, Error> {
+    if options.split == Split::Files {
+        return Err(Error::ObjectForFolder(object.name().to_owned()));
+    }
+    if options.shard.is_some() {
+        return Err(Error::ShardToStream(object.name().into()));
+    }
+    if let Identity::Object { url, .. } = &task.input
+        && url == object.name()
+    {
+        return Err(Error::OutputOverInput { input: url.into(), output: url.into() });
+    }
+    Target::object(object, task)
+}
+
 /// Returns the task as the journal records it.
-fn task(input: Option<&Path>, options: &Options, source: &Source, links: Option<String>) -> Result<Task, Error> {
-    let input = match input {
-        None => Identity::Stream,
-        Some(path) => Identity::of(path).map_err(|error| Error::read(path.display().to_string(), error))?,
+fn task(input: Option<&Path>, found: &FoundInput, options: &Options, source: &Source) -> Result<Task, Error> {
+    let input = match (found.object(), input) {
+        (Some(object), _) => object,
+        (None, None) => Identity::Stream,
+        (None, Some(path)) => Identity::of(path).map_err(|error| Error::read(path.display().to_string(), error))?,
     };
+    let links = found.links();
     Ok(Task {
         program: hash(&source.wasm),
         input,

@@ -10,6 +10,7 @@ use super::shards;
 use crate::error::Error;
 use crate::folder::{Folder, FolderEntry};
 use crate::options::Unfinished;
+use gpu_run_objects::{Error as ObjectError, Object, Upload};
 use rustix::fs::OFlags;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -45,6 +46,11 @@ enum Sink {
         file: Buffered<File>,
         bytes: u64,
         path: PathBuf,
+    },
+    Object {
+        object: Object,
+        /// From [`Target::begin`] on, until it is finished.
+        upload: Option<Upload>,
     },
     Folder {
         root: Arc<Folder>,
@@ -96,6 +102,15 @@ impl Target {
         Ok(Self::new(Sink::File { file: Buffered::new(file), bytes: 0, path: path.to_owned() }, Some(journal)))
     }
 
+    /// Takes an object for writing. One that exists stays until the map has finished.
+    pub(crate) fn object(object: Object, task: Task) -> Result<Self, Error> {
+        if !object.is_writable() {
+            return Err(unwritable_object(&object)(ObjectError::ReadOnly(object.name().to_owned())));
+        }
+        let journal = Journal::beside_object(&object, task);
+        Ok(Self::new(Sink::Object { object, upload: None }, Some(journal)))
+    }
+
     /// Opens a folder, and makes it if it does not exist.
     pub(crate) fn folder(entry: FolderEntry, path: &Path, task: Task) -> Result<Self, Error> {
         let unwritable = |error| unwritable(path, error);
@@ -129,7 +144,7 @@ impl Target {
     /// continue one that is not unfinished.
     pub(crate) fn earlier(&self, unfinished: Unfinished) -> Result<Option<Progress>, Error> {
         let is_resumed = unfinished == Unfinished::Resume;
-        let (Some(journal), Some((output, _))) = (&self.journal, self.held()) else {
+        let (Some(journal), Some(output)) = (&self.journal, self.path()) else {
             return if is_resumed { Err(Error::OutputHasNoJournal) } else { Ok(None) };
         };
         if unfinished == Unfinished::Overwrite {
@@ -144,6 +159,11 @@ impl Target {
         }
         let earlier = journal.read()?;
         let unreadable = |error| Error::read(output.display().to_string(), error);
+        if let Sink::Object { .. } = &self.sink {
+            // Of an object, nothing can be seen before it is finished.
+            let absent = || Error::OutputNotUnfinished(output.to_owned());
+            return earlier.filter(|progress| progress.upload.is_some()).map(Some).ok_or_else(absent);
+        }
         let length = match &self.sink {
             Sink::File { file, .. } => file.to.metadata().map_err(unreadable)?.len(),
             _ => 0,
@@ -171,7 +191,7 @@ impl Target {
         match &self.sink {
             Sink::Folder { root, shard: None, .. } => shards::are_begun(root),
             Sink::Folder { root, shard: Some(_), .. } => root.stat(SUFFIX).is_ok(),
-            Sink::Stream(_) | Sink::File { .. } => false,
+            Sink::Stream(_) | Sink::File { .. } | Sink::Object { .. } => false,
         }
     }
 
@@ -181,7 +201,7 @@ impl Target {
             Sink::Folder { root, shard: None, .. } => shards::remove(root, &shards::within()),
             // Another shard may have removed it.
             Sink::Folder { root, shard: Some(_), .. } => root.remove(Path::new(SUFFIX)),
-            Sink::Stream(_) | Sink::File { .. } => Ok(()),
+            Sink::Stream(_) | Sink::File { .. } | Sink::Object { .. } => Ok(()),
         }
     }
 
@@ -190,22 +210,34 @@ impl Target {
         match &self.sink {
             Sink::Folder { root, .. } => last.map_or(Ok(Tail::default()), |last| Tail::of_record(root, last)),
             Sink::File { file, .. } => Tail::of_output(&file.to, length),
-            Sink::Stream(_) => Ok(Tail::default()),
+            Sink::Stream(_) | Sink::Object { .. } => Ok(Tail::default()),
+        }
+    }
+
+    /// Returns the output's path, or address.
+    fn path(&self) -> Option<&Path> {
+        match &self.sink {
+            Sink::Stream(_) => None,
+            Sink::File { path, .. } | Sink::Folder { path, .. } => Some(path),
+            Sink::Object { object, .. } => Some(Path::new(object.name())),
         }
     }
 
     /// Returns the output's path, and the file that is held open there.
     fn held(&self) -> Option<(&Path, &File)> {
         match &self.sink {
-            Sink::Stream(_) => None,
+            Sink::Stream(_) | Sink::Object { .. } => None,
             Sink::File { path, file, .. } => Some((path, &file.to)),
             Sink::Folder { path, lock, .. } => Some((path, lock)),
         }
     }
 
     /// Begins: output beyond `from` is removed, and the journal exists.
-    pub(crate) fn begin(&mut self, from: Progress) -> Result<(), Error> {
+    pub(crate) fn begin(&mut self, mut from: Progress) -> Result<(), Error> {
         let Some(journal) = &self.journal else { return Ok(()) };
+        if let Sink::Object { object, upload } = &mut self.sink {
+            *upload = Some(begin_upload(object, journal, &mut from)?);
+        }
         // A run that was killed leaves its journal behind.
         let leftovers = journal.exists();
         // The journal comes first: an output that was cut must not look like a finished one.
@@ -221,7 +253,7 @@ impl Target {
             self.remove_rival().map_err(|error| Error::write("the journal of another map", error))?;
         }
         match &mut self.sink {
-            Sink::Stream(_) => {}
+            Sink::Stream(_) | Sink::Object { .. } => {}
             Sink::Folder { last, .. } => {
                 *last = from.tail.path.as_ref().map(|path| PathBuf::from(OsStr::from_bytes(path)))
             }
@@ -243,6 +275,10 @@ impl Target {
                 *count += bytes.len() as u64;
                 file.write_all(bytes).map_err(|error| unwritable(path, error))
             }
+            Sink::Object { object, upload } => {
+                let upload = upload.as_mut().ok_or(Error::Internal("output before the map has begun"))?;
+                upload.write(bytes).map_err(unwritable_object(object))
+            }
             Sink::Folder { root, last, path, stem, .. } => {
                 put_file(root, name, stem, record).map_err(|error| unwritable(&path.join(name), explained(error)))?;
                 *last = Some(name.to_owned());
@@ -256,7 +292,7 @@ impl Target {
         match &mut self.sink {
             Sink::Stream(stream) => stream.flush().map_err(unwritable_stream),
             Sink::File { file, path, .. } => file.flush().map_err(|error| unwritable(path, error)),
-            Sink::Folder { .. } => Ok(()),
+            Sink::Object { .. } | Sink::Folder { .. } => Ok(()),
         }
     }
 
@@ -268,11 +304,16 @@ impl Target {
         }
         progress.tail = self.safe.tail.clone();
         let began = Instant::now();
-        if !now && began < self.next || progress == self.safe {
+        progress.upload = self.safe.upload.clone();
+        if !now && began < self.next || progress == self.safe || !self.can_be_safe() {
             return Ok(());
         }
         match &mut self.sink {
-            Sink::Stream(_) => {}
+            Sink::Stream(_) | Sink::Object { upload: None, .. } => {}
+            Sink::Object { object, upload: Some(upload) } => {
+                let parts = upload.flush().map_err(unwritable_object(object))?;
+                (progress.output, progress.upload) = (parts.bytes(), Some(parts.clone()));
+            }
             Sink::File { file, path, .. } => {
                 let flushed = file.flush().and_then(|()| file.to.sync_data());
                 flushed.map_err(|error| unwritable(path, error))?;
@@ -294,6 +335,14 @@ impl Target {
         Ok(())
     }
 
+    /// Whether a checkpoint can be made: what is sent of an object has a least size.
+    pub(crate) fn can_be_safe(&self) -> bool {
+        match &self.sink {
+            Sink::Object { upload: Some(upload), .. } => upload.can_flush(),
+            _ => true,
+        }
+    }
+
     /// Cuts off, after a failed write, all output that is not safe, so that no part of a record stays.
     pub(crate) fn cut_back(&mut self) {
         if let Sink::File { file, .. } = &mut self.sink {
@@ -308,6 +357,14 @@ impl Target {
     /// read it.
     pub(crate) fn finish(&mut self, done: &Progress) -> Result<(), Error> {
         self.deliver()?;
+        if let (Sink::Object { object, upload }, Some(journal)) = (&mut self.sink, &self.journal)
+            && let Some(mut upload) = upload.take()
+        {
+            // The journal comes first: whoever continues must know that nothing but this is left to do.
+            let parts = upload.close().map_err(unwritable_object(object))?;
+            journal.write(&Progress { output: parts.bytes(), upload: Some(parts.clone()), ..done.clone() })?;
+            upload.finish().map_err(unwritable_object(object))?;
+        }
         if let Some((path, held)) = self.held() {
             let identity = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
             if fs::metadata(path).ok().map(identity) != held.metadata().ok().map(identity) {
@@ -384,6 +441,25 @@ fn explained(error: io::Error) -> io::Error {
 
 fn unwritable(path: &Path, error: io::Error) -> Error {
     Error::write(path.display().to_string(), error)
+}
+
+/// Continues the upload that the map goes on from, or begins one in place of an earlier one.
+fn begin_upload(object: &Object, journal: &Journal, from: &mut Progress) -> Result<Upload, Error> {
+    if let Some(parts) = from.upload.clone() {
+        return object.continue_upload(parts).map_err(unwritable_object(object));
+    }
+    if let Some(earlier) = journal.upload() {
+        // One that cannot be given up does no harm.
+        let _ = object.continue_upload(earlier).and_then(Upload::abort);
+    }
+    let mut upload = object.upload().map_err(unwritable_object(object))?;
+    from.upload = Some(upload.flush().map_err(unwritable_object(object))?.clone());
+    Ok(upload)
+}
+
+fn unwritable_object(object: &Object) -> impl Fn(ObjectError) -> Error {
+    let name = object.name().to_owned();
+    move |error| Error::write(name.clone(), error)
 }
 
 fn unwritable_stream(error: io::Error) -> Error {

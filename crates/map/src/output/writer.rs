@@ -275,7 +275,7 @@ impl Writer {
     /// Returns how many records another process would not have to write again, were this one to hand over now.
     pub(crate) fn kept_records(&self) -> u64 {
         match self.target.safe() {
-            Some(safe) if !self.whole => safe.mark.records,
+            Some(safe) if !self.whole || !self.target.can_be_safe() => safe.mark.records,
             Some(_) => self.done.mark.records,
             None => self.done.mark.records + self.skip.max(self.beyond),
         }

@@ -1,0 +1,23 @@
+//! Objects in S3, in Google Cloud Storage and on web servers, as files: read from any place on ([`Reader`]), and written in parts, so that
+//! another process can continue ([`Upload`]).
+//!
+//! Requests that fail are made again, for some minutes; what an object is must not change meanwhile. Credentials come from the environment
+//! and are never shown.
+
+mod error;
+mod read;
+mod store;
+mod upload;
+
+pub use error::Error;
+pub use read::Reader;
+pub use store::Object;
+pub use upload::{Parts, Upload};
+
+/// What an object is: two reads of the same state give the same bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct State {
+    pub bytes: u64,
+    /// The server's tag of its content, and when it was changed last.
+    pub version: String,
+}
