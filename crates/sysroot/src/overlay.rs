@@ -133,6 +133,14 @@ const CHANGES: &[Change] = &[
         old: "Err(io::const_error!(io::ErrorKind::Unsupported, \"unlock() not supported\"))",
         new: "crate::sys::gpu_run::lock(self.as_raw_fd(), crate::sys::gpu_run::lock::NONE)",
     },
+    Replace("../../backtrace/src/backtrace/noop.rs", include_str!("../overlay/backtrace_trace.rs")),
+    Replace("../../backtrace/src/symbolize/noop.rs", include_str!("../overlay/backtrace_symbolize.rs")),
+    // Where a panic ends the program, gpu-run prints its backtrace.
+    Edit {
+        file: "sys/backtrace.rs",
+        old: "        if cfg!(test) {\n            return Ok(());\n",
+        new: "        if cfg!(any(test, panic = \"abort\")) {\n            return Ok(());\n",
+    },
     // Tests that expect a panic can run where it unwinds.
     Edit {
         file: "../../test/src/lib.rs",
@@ -327,7 +335,9 @@ mod tests {
             PIPE,
             PROCESS_END,
             CURRENT_DIR,
-            EXECUTABLE
+            EXECUTABLE,
+            CALLS,
+            FUNCTIONS
         );
         all!(lock, "u32", NONE, SHARED, EXCLUSIVE, NO_WAIT);
         all!(ended, "u32", EXITED, TRAPPED);
