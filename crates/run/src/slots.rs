@@ -115,8 +115,7 @@ impl Slots {
     pub fn new(program: &Program, capacity: u64, sizes: Sizes, stack_bytes: u32) -> Result<Self, Error> {
         let (device, module, compiled) = (program.device(), program.module().clone(), program.compiled().clone());
         let properties = device.properties();
-        let slots =
-            Arc::new(device.allocate(compiled.layout().slots(capacity).saturating_mul(sizes.slot_bytes))?);
+        let slots = Arc::new(device.allocate(compiled.layout().slots(capacity).saturating_mul(sizes.slot_bytes))?);
         let constants = match compiled.initial.constants.is_empty() {
             true => None,
             false => Some(device.allocate_filled(&compiled.initial.constants)?),
@@ -444,13 +443,7 @@ pub(crate) fn read_words(
 }
 
 /// Reads bytes of a slot, from the beginning of a cell on. `offset` says where in the buffer a byte of the slot is.
-fn read(
-    layout: Layout,
-    slots: &Buffer,
-    offset: impl Fn(u64) -> u64,
-    at: u64,
-    bytes: &mut [u8],
-) -> Result<(), Error> {
+fn read(layout: Layout, slots: &Buffer, offset: impl Fn(u64) -> u64, at: u64, bytes: &mut [u8]) -> Result<(), Error> {
     if layout.spread() == 1 {
         return Ok(slots.read(offset(at), bytes)?);
     }

@@ -5,8 +5,8 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::time::Duration;
 
-use gpu_run_abi::hostcall::Call;
 use gpu_run_abi::extension::{ADDRESS_BYTES, DESCRIPTOR, NO_STREAM, ask, fetch, lock, option};
+use gpu_run_abi::hostcall::Call;
 
 use crate::Errno;
 use crate::encode::{Out, Result, Stop};
