@@ -43,8 +43,9 @@ const WITH_SOURCES: [Test; 8] = [
 ];
 
 /// They need the std.
-const WITH_STD: [Test; 9] = [
+const WITH_STD: [Test; 10] = [
     ("std::processes_work", processes_work),
+    ("std::what_begins_with_a_dot_is_found", what_begins_with_a_dot_is_found),
     ("std::backtraces_have_functions_and_lines", backtraces_have_functions_and_lines),
     ("std::backtraces_need_noted_calls", backtraces_need_noted_calls),
     ("std::a_guest_cannot_have_debug_information_read_for_ever", a_guest_cannot_have_debug_information_read_for_ever),
@@ -137,6 +138,36 @@ fn other_hosts_answer_unsupported() {
     let place = built(Place::new(), Target::Wasip1, CHILD);
     let unsupported = "Err(Unsupported)\n".repeat(3);
     assert_eq!(with_wasmtime(&place.path().join("app.wasm")), format!("\"/tmp\"\n{unsupported}no processes\n"));
+}
+
+/// Looks for itself by several paths, and starts itself, here and in the folder it is in.
+const DOTS: &str = "
+use std::process::Command;
+fn main() {
+    if std::env::args().len() > 1 {
+        return print!(\"started {}\", std::fs::metadata(\"app.wasm\").is_ok());
+    }
+    for path in [\"in/app.wasm\", \"./in/app.wasm\", \".//in/./app.wasm\", \"/./in/app.wasm\", \"//././in//app.wasm\"] {
+        let joined = std::env::current_dir().unwrap().join(path);
+        let started = |command: &mut Command| match command.arg(\"-\").output() {
+            Ok(output) => String::from_utf8(output.stdout).unwrap(),
+            Err(error) => format!(\"{:?}\", error.kind()),
+        };
+        let (here, there) = (started(&mut Command::new(path)), started(Command::new(path).current_dir(\"./in\")));
+        println!(\"{} {}, {here}, {there}\", std::fs::exists(path).unwrap(), std::fs::exists(joined).unwrap());
+    }
+    println!(\"{} {}\", std::fs::exists(\"/./.in\").unwrap(), std::fs::read_dir(\"/./in/.\").unwrap().count());
+}";
+
+fn what_begins_with_a_dot_is_found() {
+    let place = built(Place::new(), Target::Wasip1, DOTS);
+    let folder = place.path().join("in");
+    fs::create_dir(&folder).unwrap();
+    fs::rename(place.path().join("app.wasm"), folder.join("app.wasm")).unwrap();
+    // A program is looked for from the folder that the child begins in, as natively.
+    let relative = "true true, started false, NotFound\n".repeat(3);
+    let absolute = "true true, started false, started true\n".repeat(2);
+    place.run("--device cpu --dir in in/app.wasm").gives(0, &format!("{relative}{absolute}false 1\n"));
 }
 
 const BACKTRACE: &str = include_str!("own_std/backtrace.rs");

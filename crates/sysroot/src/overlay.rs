@@ -159,6 +159,7 @@ const CHANGES: &[Change] = &[
         old: "f: &dyn Fn(&CStr) -> io::Result<T>) -> io::Result<T> {\n    run_with_cstr(path",
         new: "f: &dyn Fn(&CStr) -> io::Result<T>) -> io::Result<T> {
     let _paths = crate::sys::gpu_run::use_paths();
+    let path = &*crate::sys::gpu_run::files::without_leading_dots(path);
     run_with_cstr(path",
     },
     Edit {
