@@ -89,6 +89,13 @@ pub mod fetch {
     pub const CURRENT_DIR: u8 = 8;
     /// A name of this program, by which [`super::ask::PROCESS_START`] starts it again.
     pub const EXECUTABLE: u8 = 9;
+    /// The calls that led here, the innermost first: the place of each in the module's file (u32). Those of std's `Backtrace` itself are
+    /// left out. `notsup` if the program does not note its calls.
+    pub const CALLS: u8 = 10;
+    /// A place in the module's file, in place of a descriptor. The functions there, one after the other: each was inlined in the one that
+    /// follows. Of each its name and its source's file, as a length (u32) and bytes; then the line and the column (u32 each). What is not
+    /// known is empty or 0. `notsup` as above.
+    pub const FUNCTIONS: u8 = 11;
 }
 
 /// In a request for a process: no stream.

@@ -43,8 +43,12 @@ const WITH_SOURCES: [Test; 8] = [
 ];
 
 /// They need the std.
-const WITH_STD: [Test; 6] = [
+const WITH_STD: [Test; 10] = [
     ("std::processes_work", processes_work),
+    ("std::what_begins_with_a_dot_is_found", what_begins_with_a_dot_is_found),
+    ("std::backtraces_have_functions_and_lines", backtraces_have_functions_and_lines),
+    ("std::backtraces_need_noted_calls", backtraces_need_noted_calls),
+    ("std::a_guest_cannot_have_debug_information_read_for_ever", a_guest_cannot_have_debug_information_read_for_ever),
     ("std::other_hosts_answer_unsupported", other_hosts_answer_unsupported),
     ("std::the_unknown_target_has_all_of_it", the_unknown_target_has_all_of_it),
     ("build::a_workspace_with_everything", a_workspace_with_everything),
@@ -93,7 +97,7 @@ fn built(place: Place, target: Target, source: &str) -> Place {
     let rust = Rust::find().unwrap();
     let place = place.with("app.rs", source);
     let mut rustc = Command::new(&rust.rustc);
-    rustc.args(["-O", "--edition", "2024", "--target", target.name(), "--sysroot"]);
+    rustc.args(["-O", "-g", "--edition", "2024", "--target", target.name(), "--sysroot"]);
     rustc.arg(Sysroot::of(&cache(), &rust, Panic::Aborts).path()).args(["-o", "app.wasm", "app.rs"]);
     assert!(rustc.current_dir(place.path()).status().unwrap().success());
     place
@@ -134,6 +138,101 @@ fn other_hosts_answer_unsupported() {
     let place = built(Place::new(), Target::Wasip1, CHILD);
     let unsupported = "Err(Unsupported)\n".repeat(3);
     assert_eq!(with_wasmtime(&place.path().join("app.wasm")), format!("\"/tmp\"\n{unsupported}no processes\n"));
+}
+
+/// Looks for itself by several paths, and starts itself, here and in the folder it is in.
+const DOTS: &str = "
+use std::process::Command;
+fn main() {
+    if std::env::args().len() > 1 {
+        return print!(\"started {}\", std::fs::metadata(\"app.wasm\").is_ok());
+    }
+    for path in [\"in/app.wasm\", \"./in/app.wasm\", \".//in/./app.wasm\", \"/./in/app.wasm\", \"//././in//app.wasm\"] {
+        let joined = std::env::current_dir().unwrap().join(path);
+        let started = |command: &mut Command| match command.arg(\"-\").output() {
+            Ok(output) => String::from_utf8(output.stdout).unwrap(),
+            Err(error) => format!(\"{:?}\", error.kind()),
+        };
+        let (here, there) = (started(&mut Command::new(path)), started(Command::new(path).current_dir(\"./in\")));
+        println!(\"{} {}, {here}, {there}\", std::fs::exists(path).unwrap(), std::fs::exists(joined).unwrap());
+    }
+    println!(\"{} {}\", std::fs::exists(\"/./.in\").unwrap(), std::fs::read_dir(\"/./in/.\").unwrap().count());
+}";
+
+fn what_begins_with_a_dot_is_found() {
+    let place = built(Place::new(), Target::Wasip1, DOTS);
+    let folder = place.path().join("in");
+    fs::create_dir(&folder).unwrap();
+    fs::rename(place.path().join("app.wasm"), folder.join("app.wasm")).unwrap();
+    // A program is looked for from the folder that the child begins in, as natively.
+    let relative = "true true, started false, NotFound\n".repeat(3);
+    let absolute = "true true, started false, started true\n".repeat(2);
+    place.run("--device cpu --dir in in/app.wasm").gives(0, &format!("{relative}{absolute}false 1\n"));
+}
+
+const BACKTRACE: &str = include_str!("own_std/backtrace.rs");
+
+/// What the program prints of a backtrace of `inner`, without the functions of std that call `main`.
+const FUNCTIONS: &str = "   0: app::inner
+             at FOLDER/app.rs:5:5
+   1: app::outer
+             at FOLDER/app.rs:10:25
+   2: app::outer
+             at FOLDER/app.rs:10:47
+   3: app::main
+";
+
+/// The program of backtraces, with lines.
+fn traced() -> (Place, String) {
+    let place = built(Place::new(), Target::Wasip1, BACKTRACE);
+    let folder = place.path().canonicalize().unwrap();
+    (place, FUNCTIONS.replace("FOLDER", folder.to_str().unwrap()))
+}
+
+fn backtraces_have_functions_and_lines() {
+    let (place, functions) = traced();
+    for variable in ["RUST_BACKTRACE=1", "RUST_LIB_BACKTRACE=1", "RUST_BACKTRACE=full"] {
+        let ran = place.run(&format!("--device cpu --dir . --env {variable} app.wasm"));
+        let printed = format!("Captured\n{functions}");
+        assert!(ran.code == Some(0) && ran.stdout.starts_with(&printed), "{variable}: {}{}", ran.stdout, ran.stderr);
+        assert!(ran.stdout.contains("\nforced: Captured, app::main first\n"), "{variable}: {}", ran.stdout);
+    }
+    // Records of a map have their own.
+    let place = place.with("records", "one\ntwo\n");
+    let ran = place.run("map --device cpu --env RUST_BACKTRACE=1 -i records app.wasm");
+    let printed = ran.stdout.matches(&functions).count();
+    assert!(ran.code == Some(0) && printed == 2, "{}{}", ran.stdout, ran.stderr);
+}
+
+fn backtraces_need_noted_calls() {
+    let (place, _) = traced();
+    let nothing = "Disabled\ndisabled backtrace\nforced: Unsupported, nothing first\n";
+    place.run("--device cpu app.wasm").gives(0, nothing);
+    assert_eq!(with_wasmtime(&place.path().join("app.wasm")), nothing);
+}
+
+/// It asks for the functions at a hundred thousand places, which are all there is.
+const ASKS: &str = "
+#[link(wasm_import_module = \"wasi_snapshot_preview1\")]
+unsafe extern \"C\" {
+    fn fd_pread(fd: u32, to: *const (*mut u8, usize), count: usize, offset: u64, read: *mut u32) -> i32;
+}
+fn main() {
+    let (mut buffer, mut read, mut known) = ([0u8; 4096], 0, 0);
+    for place in 0..100_000u64 {
+        let to = (buffer.as_mut_ptr(), buffer.len());
+        let errno = unsafe { fd_pread(0x67707501, &to, 1, 11 | place << 32, &mut read) };
+        assert_eq!(errno, 0);
+        known += u32::from(read > 0);
+    }
+    println!(\"{}\", known > 1000);
+}";
+
+fn a_guest_cannot_have_debug_information_read_for_ever() {
+    let began = Instant::now();
+    built(Place::new(), Target::Wasip1, ASKS).run("--device cpu --env RUST_BACKTRACE=1 app.wasm").gives(0, "true\n");
+    // Reading it for each place would take minutes.
+    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
 }
 
 /// Runs a program under Wasmtime; returns what it printed.

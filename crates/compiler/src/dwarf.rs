@@ -19,7 +19,7 @@ const WORK_PER_BYTE: u64 = 4;
 const LEAST_WORK: u64 = 4 << 20;
 const MOST_WORK: u64 = 16 << 20;
 /// How long a lookup may compute: attributes without bytes are not counted. What others compute does not matter.
-const MAX_TIME: Duration = Duration::from_secs(3);
+pub(crate) const MAX_TIME: Duration = Duration::from_secs(3);
 /// How many readings are done between two looks at the time.
 const READINGS_PER_LOOK: u64 = 32;
 /// How many units there may be: each takes some hundred bytes of memory.
@@ -61,12 +61,13 @@ impl Dwarf {
 
     /// Returns the source of the instruction at an address, which counts from the code section's contents.
     pub(crate) fn source(&self, address: u64) -> Option<Source> {
-        self.look(|context, _| source(context.find_location(address).ok()??))?
+        self.look(MAX_TIME, |context, _| source(context.find_location(address).ok()??))?
     }
 
-    /// Returns for each address the functions it is in, the innermost first; nothing for what is no address.
-    pub(crate) fn frames(&self, addresses: &[Option<u64>]) -> Vec<Vec<SourceFrame>> {
-        let found = self.look(|context, dwarf| match is_shallow(dwarf) {
+    /// Returns for each address the functions it is in, the innermost first; nothing for what is no address, and nothing at all if
+    /// that would take longer than `time`.
+    pub(crate) fn frames(&self, addresses: &[Option<u64>], time: Duration) -> Vec<Vec<SourceFrame>> {
+        let found = self.look(time, |context, dwarf| match is_shallow(dwarf) {
             true => addresses.iter().map(|address| frames(context, *address).unwrap_or_default()).collect(),
             false => Vec::new(),
         });
@@ -76,7 +77,11 @@ impl Dwarf {
     }
 
     /// Parses the sections, and calls `with` for lookups that together do no more than they may.
-    fn look<T>(&self, with: impl FnOnce(&Context<Metered<'_>>, &gimli::Dwarf<Metered<'_>>) -> T) -> Option<T> {
+    fn look<T>(
+        &self,
+        time: Duration,
+        with: impl FnOnce(&Context<Metered<'_>>, &gimli::Dwarf<Metered<'_>>) -> T,
+    ) -> Option<T> {
         if self.sections.is_empty() || self.is_given_up.load(Ordering::Relaxed) {
             return None;
         }
@@ -84,7 +89,7 @@ impl Dwarf {
         let meter = Meter {
             left: Cell::new((WORK_PER_BYTE * bytes).clamp(LEAST_WORK, MOST_WORK)),
             readings: Cell::new(0),
-            until: computed() + MAX_TIME,
+            until: computed() + time.min(MAX_TIME),
         };
         let section = |id: gimli::SectionId| -> Result<Metered<'_>> {
             let data = self.sections.iter().find(|(name, _)| name == id.name()).map(|(_, data)| &**data);
@@ -95,7 +100,8 @@ impl Dwarf {
             let context = has_few_units(&same).then(|| Context::from_dwarf(dwarf).ok())??;
             Some(with(&context, &same))
         });
-        if meter.is_spent() {
+        // Who had less time says nothing about the others.
+        if meter.is_spent() && time >= MAX_TIME {
             self.is_given_up.store(true, Ordering::Relaxed);
             tracing::warn!("the module's debug information takes too long to read, and is not used");
         }
@@ -157,7 +163,7 @@ fn source(location: addr2line::Location<'_>) -> Option<Source> {
 }
 
 /// Returns how long the thread has computed.
-fn computed() -> Duration {
+pub(crate) fn computed() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }

@@ -38,7 +38,7 @@ fn dwarf(sections: &[(&str, Vec<u8>)]) -> Dwarf {
 fn look(dwarf: &Dwarf) -> (Vec<SourceFrame>, Duration) {
     let began = computed();
     dwarf.source(0x10);
-    let frames = dwarf.frames(&[Some(0x10), None]);
+    let frames = dwarf.frames(&[Some(0x10), None], MAX_TIME);
     assert_eq!(frames.len(), 2);
     (frames.into_iter().next().unwrap_or_default(), computed() - began)
 }

@@ -1,11 +1,12 @@
 //! Names and source lines for traps.
 
 use crate::compile::demangle;
-use crate::dwarf::{Dwarf, Source, SourceFrame};
+use crate::dwarf::{Dwarf, MAX_TIME, Source, SourceFrame};
 use gpu_run_wasm::{ExportKind, Module};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::ops::Range;
+use std::time::Duration;
 
 /// How many characters of a name or path are shown: a module may have names of any length.
 const MAX_SHOWN: usize = 1000;
@@ -79,11 +80,17 @@ impl Symbols {
     /// Returns the functions at these places, each an offset and the function it is in, if that is known already.
     /// Functions that were inlined there come before the function they were inlined in.
     pub(crate) fn frames(&self, places: &[(u32, Option<u32>)]) -> Vec<Frame> {
+        self.frames_within(places, MAX_TIME).into_iter().flatten().collect()
+    }
+
+    /// Like [`Symbols::frames`], for each place by itself. If that would take longer than `time`, there are no lines and no functions
+    /// that were inlined.
+    pub(crate) fn frames_within(&self, places: &[(u32, Option<u32>)], time: Duration) -> Vec<Vec<Frame>> {
         let places: Vec<_> =
             places.iter().map(|(offset, f)| (*offset, f.or_else(|| self.function_at(*offset)))).collect();
         let addresses: Vec<_> = places.iter().map(|(offset, _)| self.address(*offset)).collect();
-        let found = self.dwarf.frames(&addresses);
-        places.iter().zip(found).flat_map(|((offset, f), found)| self.frames_at(*offset, *f, found)).collect()
+        let found = self.dwarf.frames(&addresses, time);
+        places.iter().zip(found).map(|((offset, f), found)| self.frames_at(*offset, *f, found)).collect()
     }
 
     fn frames_at(&self, offset: u32, function: Option<u32>, mut found: Vec<SourceFrame>) -> Vec<Frame> {

@@ -6,12 +6,13 @@
 //! answered for a while, the bus *rests*: what the calls wait for is left to a [`Watch`], which rings when it is there, and the calls
 //! are retried only now and then.
 
+use crate::own_calls::OwnCalls;
 use crate::transcript::Answered;
 use gpu_run_abi::bus::{self, ARGS, ARGS_AT_HAND, Port, Request, offset, op};
 use gpu_run_abi::hostcall::{Call, Move};
 use gpu_run_abi::layout::WORD;
 use gpu_run_device::{Buffer, Device, Result, Shared};
-use gpu_run_wasi::{Awaited, Context, Errno, Out, Reply, Watch};
+use gpu_run_wasi::{Awaited, CallsFetch, Context, Errno, Out, Reply, Watch};
 use parking_lot::{Mutex, MutexGuard};
 use rayon::prelude::*;
 use std::io;
@@ -33,6 +34,8 @@ pub struct Bus {
     interrupt: Option<Arc<AtomicBool>>,
     stopped: AtomicBool,
     watch: Watch,
+    /// What the instances have noted of their calls, and may ask for.
+    own_calls: Option<OwnCalls>,
     state: Mutex<State>,
 }
 
@@ -168,7 +171,11 @@ impl Bus {
         let (deadline, interrupt, stopped, state) = (None, None, AtomicBool::new(false), Mutex::default());
         let bell = device.bell();
         let watch = Watch::new(move || bell.ring());
-        Ok(Self { shared, stop, ring_entries, payload, deadline, interrupt, stopped, watch, state })
+        Ok(Self { shared, stop, ring_entries, payload, deadline, interrupt, stopped, watch, own_calls: None, state })
+    }
+
+    pub(crate) fn with_own_calls(self, own_calls: Option<OwnCalls>) -> Self {
+        Self { own_calls, ..self }
     }
 
     // What the slots' headers contain of the bus.
@@ -500,6 +507,11 @@ impl Bus {
         out: &mut Out,
     ) {
         let asked = &words[..count_words(call)];
+        let own_calls = || Some((self.own_calls.as_ref()?, CallsFetch::of(call, asked)?));
+        if let Some((own_calls, (request, room))) = own_calls() {
+            let reply = own_calls.answer(slot, request, room, out);
+            return self.send(lane, slot, call, reply, out);
+        }
         let before = quiet.map_or(Answered::Never, |quiet| quiet.answered(slot, call, asked, &lane.input, out));
         let answer = match before {
             Answered::Was(reply) => reply,
@@ -521,6 +533,11 @@ impl Bus {
             (lane.pending, lane.due) = (Some((call, words)), at);
             return;
         }
+        self.send(lane, slot, call, answer, out);
+    }
+
+    /// Sends the answer to a call.
+    fn send(&self, lane: &mut CallerState, slot: u32, call: Call, answer: Reply, out: &Out) {
         empty(&mut lane.input);
         lane.output.clear();
         lane.sent = 0;
@@ -544,7 +561,7 @@ impl Bus {
                 self.deliver(lane, slot, bus::Reply::EXIT, code.into());
             }
             Reply::Refused => self.deliver(lane, slot, bus::Reply::TRAP, 0),
-            Reply::Again { .. } => unreachable!("handled above"),
+            Reply::Again { .. } => unreachable!("such a call is put aside"),
         }
     }
 

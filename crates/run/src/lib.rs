@@ -17,6 +17,7 @@ pub mod launcher;
 mod linker;
 pub mod outbox;
 pub mod outcome;
+mod own_calls;
 mod process;
 mod remains;
 mod seen;

@@ -3,6 +3,7 @@
 use crate::allowance::{MIN_STACK, MemoryRoom, Sizes};
 use crate::bus::{Bus, Callers};
 use crate::common::CommonMemory;
+use crate::own_calls::OwnCalls;
 use gpu_run_abi::launch::{self, Ending};
 use gpu_run_abi::layout::{GUARD, WARP, WORD, field};
 use gpu_run_abi::{Header, Launch, Layout};
@@ -114,12 +115,13 @@ impl Slots {
     pub fn new(program: &Program, capacity: u64, sizes: Sizes, stack_bytes: u32) -> Result<Self, Error> {
         let (device, module, compiled) = (program.device(), program.module().clone(), program.compiled().clone());
         let properties = device.properties();
-        let slots = device.allocate(compiled.layout().slots(capacity).saturating_mul(sizes.slot_bytes))?.into();
+        let slots = Arc::new(device.allocate(compiled.layout().slots(capacity).saturating_mul(sizes.slot_bytes))?);
         let constants = match compiled.initial.constants.is_empty() {
             true => None,
             false => Some(device.allocate_filled(&compiled.initial.constants)?),
         };
-        let (ticket, bus) = (device.allocate(WORD)?, Bus::new(device, capacity)?);
+        let own_calls = OwnCalls::new(&compiled, &slots, sizes.slot_bytes);
+        let (ticket, bus) = (device.allocate(WORD)?, Bus::new(device, capacity)?.with_own_calls(own_calls));
         let memory_bytes = compiled.initial.memories.first().map_or(0, |memory| memory.length);
         let header = Header {
             memory_bytes,
@@ -382,29 +384,12 @@ impl Slots {
 
     /// Reads bytes of a slot, from the beginning of a cell on.
     fn read(&self, slot: u64, at: u64, bytes: &mut [u8]) -> Result<(), Error> {
-        let layout = self.compiled.layout();
-        if layout.spread() == 1 {
-            return Ok(self.slots.read(self.offset(slot, at), bytes)?);
-        }
-        // The cells of other slots in between are read, too: a transfer takes longer than its bytes.
-        let (cell, stride) = (layout.cell() as usize, layout.stride() as usize);
-        let mut seen = Vec::new();
-        for (i, part) in bytes.chunks_mut(CELLS_PER_READ * cell).enumerate() {
-            let from = self.offset(slot, at + (i * CELLS_PER_READ * cell) as u64);
-            seen.resize((part.len().div_ceil(cell) - 1) * stride + cell, 0);
-            self.slots.read(from, &mut seen)?;
-            for (to, from) in part.chunks_mut(cell).zip(seen.chunks(stride)) {
-                to.copy_from_slice(&from[..to.len()]);
-            }
-        }
-        Ok(())
+        read(self.compiled.layout(), &self.slots, |at| self.offset(slot, at), at, bytes)
     }
 
     /// Reads words of a slot.
     pub fn read_words(&self, slot: u64, at: u64, count: usize) -> Result<Vec<u64>, Error> {
-        let mut bytes = vec![0; count * WORD as usize];
-        self.read(slot, at, &mut bytes)?;
-        Ok(bytes.as_chunks::<{ WORD as usize }>().0.iter().map(|word| u64::from_le_bytes(*word)).collect())
+        read_words(&self.compiled, &self.slots, self.sizes.slot_bytes, slot, at, count as u64)
     }
 
     /// Reads a memory of the instance in `slot`, at its present length.
@@ -440,6 +425,40 @@ impl Slots {
         self.slots.write(self.offset(slot, room.at + at), bytes)?;
         Ok(true)
     }
+}
+
+/// Reads words of a slot, also while it is used.
+pub(crate) fn read_words(
+    compiled: &Compiled,
+    slots: &Buffer,
+    slot_bytes: u64,
+    slot: u64,
+    at: u64,
+    count: u64,
+) -> Result<Vec<u64>, Error> {
+    let layout = compiled.layout();
+    let mut bytes = vec![0; (count * WORD) as usize];
+    read(layout, slots, |at| layout.slot(slot, slot_bytes) + layout.offset(at), at, &mut bytes)?;
+    Ok(bytes.as_chunks::<{ WORD as usize }>().0.iter().map(|word| u64::from_le_bytes(*word)).collect())
+}
+
+/// Reads bytes of a slot, from the beginning of a cell on. `offset` says where in the buffer a byte of the slot is.
+fn read(layout: Layout, slots: &Buffer, offset: impl Fn(u64) -> u64, at: u64, bytes: &mut [u8]) -> Result<(), Error> {
+    if layout.spread() == 1 {
+        return Ok(slots.read(offset(at), bytes)?);
+    }
+    // The cells of other slots in between are read, too: a transfer takes longer than its bytes.
+    let (cell, stride) = (layout.cell() as usize, layout.stride() as usize);
+    let mut seen = Vec::new();
+    for (i, part) in bytes.chunks_mut(CELLS_PER_READ * cell).enumerate() {
+        let from = offset(at + (i * CELLS_PER_READ * cell) as u64);
+        seen.resize((part.len().div_ceil(cell) - 1) * stride + cell, 0);
+        slots.read(from, &mut seen)?;
+        for (to, from) in part.chunks_mut(cell).zip(seen.chunks(stride)) {
+            to.copy_from_slice(&from[..to.len()]);
+        }
+    }
+    Ok(())
 }
 
 /// A copy of a slot that holds a fresh instance.

@@ -3,6 +3,7 @@
 #![forbid(unsafe_op_in_unsafe_fn)]
 
 use super::{ask, ask_about, fd_filestat_get, path_filestat_get, result, unsupported};
+use crate::borrow::Cow;
 use crate::env;
 use crate::ffi::{CStr, CString, OsStr, OsString, c_char, c_int};
 use crate::fs;
@@ -102,6 +103,22 @@ fn below_given_folder(path: &CStr) -> Option<(c_int, CString)> {
     // SAFETY: it was allocated above, and is not used any more.
     unsafe { libc::free(relative.cast()) };
     Some((folder, copy))
+}
+
+/// Leaves out what `/./` begins with more than `/`: wasi-libc finds no given folder behind it. The path of a file in the folder that
+/// the program works in often begins so.
+pub fn without_leading_dots(path: &Path) -> Cow<'_, Path> {
+    let bytes = path.as_os_str().as_bytes();
+    let mut rest = bytes;
+    while let Some(after) = rest.strip_prefix(b"/") {
+        rest = match after {
+            [b'.'] => b"/",
+            [b'.', b'/', ..] => &after[1..],
+            [b'/', ..] => after,
+            _ => break,
+        };
+    }
+    if rest.len() == bytes.len() { Cow::Borrowed(path) } else { Cow::Owned(PathBuf::from(OsStr::from_bytes(rest))) }
 }
 
 /// How many links a path may lead through, as on Linux.

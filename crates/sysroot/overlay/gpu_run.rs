@@ -46,6 +46,8 @@ pub mod fetch {
     pub const PROCESS_END: u8 = 7;
     pub const CURRENT_DIR: u8 = 8;
     pub const EXECUTABLE: u8 = 9;
+    pub const CALLS: u8 = 10;
+    pub const FUNCTIONS: u8 = 11;
 }
 
 pub mod lock {
@@ -228,6 +230,50 @@ pub fn path(operation: u8) -> io::Result<Vec<u8>> {
     let length = fetch(operation, &mut path, &mut [])?;
     path.truncate(length);
     Ok(path)
+}
+
+/// Returns the places of the calls that led here, the innermost first; none if they are not noted.
+pub fn calls() -> Vec<u32> {
+    // As many as a host keeps.
+    let mut bytes = [0; 4 * 64];
+    let count = fetch(fetch::CALLS, &mut bytes, &mut []).unwrap_or(0);
+    bytes[..count].as_chunks().0.iter().map(|place| u32::from_le_bytes(*place)).collect()
+}
+
+/// A function at a place of a call. What is not known is empty or 0.
+pub struct PlacedFunction {
+    pub name: Vec<u8>,
+    pub file: Vec<u8>,
+    pub line: u32,
+    pub column: u32,
+}
+
+/// Returns the functions at a place, the one that was inlined in all others first.
+pub fn functions_at(place: u32) -> Vec<PlacedFunction> {
+    let mut bytes = vec![0; 16 << 10];
+    let count = fetch_about(place, fetch::FUNCTIONS, 0, &mut bytes, &mut []).unwrap_or(0);
+    let mut rest = &bytes[..count];
+    let mut functions = Vec::new();
+    // Of very many, the last ones may be cut.
+    while let Some(function) = function(&mut rest) {
+        functions.push(function);
+    }
+    functions
+}
+
+fn function(rest: &mut &[u8]) -> Option<PlacedFunction> {
+    fn number(rest: &mut &[u8]) -> Option<u32> {
+        let (number, after) = rest.split_first_chunk()?;
+        *rest = after;
+        Some(u32::from_le_bytes(*number))
+    }
+    fn text(rest: &mut &[u8]) -> Option<Vec<u8>> {
+        let length = number(rest)? as usize;
+        let (text, after) = rest.split_at_checked(length)?;
+        *rest = after;
+        Some(text.to_vec())
+    }
+    Some(PlacedFunction { name: text(rest)?, file: text(rest)?, line: number(rest)?, column: number(rest)? })
 }
 
 /// While the guard lives, this thread may call wasi-libc's functions that take or return paths: wasi-libc puts paths together in

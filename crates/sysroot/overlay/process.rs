@@ -12,7 +12,7 @@ use crate::path::{Path, PathBuf};
 use crate::process::StdioPipes;
 use crate::sys::fd::FileDesc;
 use crate::sys::fs::{File, OpenOptions};
-use crate::sys::pal::gpu_run::{self, NO_STREAM, ask, fetch};
+use crate::sys::pal::gpu_run::{self, NO_STREAM, ask, fetch, files};
 use crate::sys::{IntoInner, cvt_r};
 use crate::{env, fmt, fs, io};
 
@@ -168,7 +168,7 @@ impl Command {
         if cwd.is_empty() {
             return Err(io::Error::from(io::ErrorKind::NotFound));
         }
-        let folder = own.join(cwd);
+        let folder = files::without_leading_dots(&own.join(cwd)).into_owned();
         if fs::metadata(&folder)?.is_dir() {
             Ok(folder)
         } else {

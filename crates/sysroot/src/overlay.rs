@@ -133,6 +133,20 @@ const CHANGES: &[Change] = &[
         old: "Err(io::const_error!(io::ErrorKind::Unsupported, \"unlock() not supported\"))",
         new: "crate::sys::gpu_run::lock(self.as_raw_fd(), crate::sys::gpu_run::lock::NONE)",
     },
+    Replace("../../backtrace/src/backtrace/noop.rs", include_str!("../overlay/backtrace_trace.rs")),
+    Replace("../../backtrace/src/symbolize/noop.rs", include_str!("../overlay/backtrace_symbolize.rs")),
+    // Where a panic ends the program, gpu-run prints its backtrace.
+    Edit {
+        file: "sys/backtrace.rs",
+        old: "        if cfg!(test) {\n            return Ok(());\n",
+        new: "        if cfg!(any(test, panic = \"abort\")) {\n            return Ok(());\n",
+    },
+    // A program's folders are not those that it was built in: of a path below `/`, nothing is left out.
+    Edit {
+        file: "sys/backtrace.rs",
+        old: "        if let Some(cwd) = cwd {\n",
+        new: "        if let Some(cwd) = cwd.filter(|cwd| cwd.parent().is_some()) {\n",
+    },
     // Tests that expect a panic can run where it unwinds.
     Edit {
         file: "../../test/src/lib.rs",
@@ -145,6 +159,7 @@ const CHANGES: &[Change] = &[
         old: "f: &dyn Fn(&CStr) -> io::Result<T>) -> io::Result<T> {\n    run_with_cstr(path",
         new: "f: &dyn Fn(&CStr) -> io::Result<T>) -> io::Result<T> {
     let _paths = crate::sys::gpu_run::use_paths();
+    let path = &*crate::sys::gpu_run::files::without_leading_dots(path);
     run_with_cstr(path",
     },
     Edit {
@@ -327,7 +342,9 @@ mod tests {
             PIPE,
             PROCESS_END,
             CURRENT_DIR,
-            EXECUTABLE
+            EXECUTABLE,
+            CALLS,
+            FUNCTIONS
         );
         all!(lock, "u32", NONE, SHARED, EXCLUSIVE, NO_WAIT);
         all!(ended, "u32", EXITED, TRAPPED);

@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV
 use std::time::Duration;
 
 use gpu_run_abi::extension::{ADDRESS_BYTES, DESCRIPTOR, NO_STREAM, ask, fetch, lock, option};
+use gpu_run_abi::hostcall::Call;
 
 use crate::Errno;
 use crate::encode::{Out, Result, Stop};
@@ -72,6 +73,35 @@ pub(crate) struct StartRequest<'a> {
 pub(crate) enum Fetch {
     Net(NetFetch),
     Process(ProcessFetch),
+    Calls(CallsFetch),
+}
+
+/// What a program asks about the calls that it has noted. Who runs it answers that: no [`crate::Context`] knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallsFetch {
+    /// The places of the calls.
+    Calls,
+    /// The functions at a place.
+    Functions { at: u32 },
+}
+
+impl CallsFetch {
+    /// Returns what a call asks, if it is such a request, and how many bytes there is room for.
+    pub fn of(call: Call, words: &[u64]) -> Option<(Self, u64)> {
+        match (call, words) {
+            (Call::fd_pread, [fd, room, offset]) if is_extension(*fd) => match Fetch::decode(*offset) {
+                Ok(Fetch::Calls(request)) => Some((request, *room)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Puts the answer.
+    pub fn put(bytes: &[u8], room: u64, out: &mut Out) {
+        out.clear();
+        put_fetched(out, room, bytes);
+    }
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -199,6 +229,8 @@ impl Fetch {
             fetch::PROCESS_END => Self::Process(ProcessFetch::End { id: fd as u32, waits: !is_set(argument)? }),
             fetch::CURRENT_DIR => Self::Process(ProcessFetch::CurrentDir),
             fetch::EXECUTABLE => Self::Process(ProcessFetch::Executable),
+            fetch::CALLS => Self::Calls(CallsFetch::Calls),
+            fetch::FUNCTIONS => Self::Calls(CallsFetch::Functions { at: fd as u32 }),
             _ => return Err(Errno::Nosys.into()),
         };
         let takes_argument = matches!(operation, fetch::OPTION | fetch::RECEIVE_FROM | fetch::PROCESS_END);
@@ -399,6 +431,8 @@ impl Fetch {
         match self {
             Self::Net(request) => request.show(fetched),
             Self::Process(request) => request.show(fetched),
+            Self::Calls(CallsFetch::Calls) => "calls()".to_owned(),
+            Self::Calls(CallsFetch::Functions { at }) => format!("functions({at:#x})"),
         }
     }
 }

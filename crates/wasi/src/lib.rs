@@ -51,6 +51,7 @@ pub use builder::{Access, Builder, Error, Preopen};
 pub use embedder::{FunctionAnswer, FunctionCall, Functions, InstanceFunctions, LaterAnswer, wake};
 pub use encode::Out;
 pub use errno::Errno;
+pub use extension::CallsFetch;
 pub use net::NetRule;
 pub use process::{Child, Ended, LastWords, OWN_PROGRAM, Order, Programs, Wanted};
 pub use stdio::Stdio;
@@ -275,6 +276,7 @@ impl Context {
                     return match Fetch::decode(offset)? {
                         Fetch::Process(request) => self.process.fetch(table, room, &request, out),
                         Fetch::Net(request) => self.net.fetch(table, room, &request, out),
+                        Fetch::Calls(_) => Err(Errno::Notsup.into()),
                     };
                 }
                 file::read_at(table, fd, room, offset, out)

@@ -128,6 +128,10 @@ impl Socket {
 
     /// Receives into the buffer. Returns how many bytes, and the `roflags`.
     pub(crate) fn receive(&mut self, buffer: &mut [u8], word: u64) -> Result<(usize, u16)> {
+        // As on Linux: nothing can be read of a connection at once. Of datagrams, that takes the next one.
+        if buffer.is_empty() && !self.datagram && !self.listening {
+            return Ok((0, 0));
+        }
         let mut held = self.state.held.lock();
         if word & WAITALL != 0 && !self.datagram && !self.is_nonblocking() {
             self.hold(&mut held, buffer.len())?;

@@ -109,6 +109,23 @@ fn peek_leaves_the_bytes() {
 }
 
 #[test]
+fn a_read_of_nothing_waits_for_nothing() {
+    let (mut guest, _ours) = connected();
+    assert_eq!(guest.read(SOCKET, 0).unwrap(), b"");
+    assert_eq!(recv(&mut guest, SOCKET, 0, 0).unwrap().0, b"");
+    assert_eq!(guest.try_call(Call::fd_read, &[SOCKET, 1], b""), NOT_YET);
+    // It is no datagram, and no connection.
+    let (ours, theirs) = UnixDatagram::pair().unwrap();
+    let mut guest = Guest::with(Null, |builder| {
+        builder.preopen_socket(theirs).unwrap();
+    });
+    assert_eq!(guest.try_call(Call::sock_recv, &[SOCKET, 0, 0], b""), NOT_YET);
+    ours.send(b"gone").unwrap();
+    assert_eq!(recv(&mut guest, SOCKET, 0, 0).unwrap(), (b"".to_vec(), 1));
+    assert_eq!(guest.try_call(Call::sock_recv, &[SOCKET, 0, 0], b""), NOT_YET);
+}
+
+#[test]
 fn waitall_waits_for_all_or_for_the_end() {
     let (mut guest, mut ours) = connected();
     let words = [SOCKET, 6, WAITALL];
