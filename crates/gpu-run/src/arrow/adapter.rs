@@ -12,7 +12,7 @@
 use crate::adapter::{MOVE, STREAMS, import, initialize};
 use crate::error::{Error, Result};
 use crate::module::Module;
-use gpu_run_compiler::{ADAPTED, Adapter, Memories};
+use gpu_run_compiler::{ADAPTED, Adapter, FunctionType, Memories, ValueType};
 
 pub(super) const MAGIC: [u8; 4] = *b"GRaf";
 
@@ -25,7 +25,7 @@ pub(super) fn adapter<'a>(module: &Module, functions: impl IntoIterator<Item = (
     let (mut imports, mut calls) = (String::new(), String::new());
     let mut has_tables = false;
     for (number, (export, is_table)) in functions.into_iter().enumerate() {
-        imports.push_str(&import(export, &format!("f{number}"), "(param i32 i32 i32) (result i32)"));
+        imports.push_str(&checked(module, export, &format!("f{number}"), 3, 1)?);
         calls.push_str(&format!(
             "(if (i32.eq (local.get $function) (i32.const {number})) (then
                 (local.set $is_table (i32.const {is_table}))
@@ -35,10 +35,10 @@ pub(super) fn adapter<'a>(module: &Module, functions: impl IntoIterator<Item = (
         ));
         has_tables |= is_table;
     }
-    imports.push_str(&import("alloc", "alloc", "(param i32 i32) (result i32)"));
+    imports.push_str(&checked(module, "alloc", "alloc", 2, 1)?);
     let mut tables = "";
     if has_tables {
-        imports.push_str(&import("record_batch_iterator_next", "next", "(param i32 i32)"));
+        imports.push_str(&checked(module, "record_batch_iterator_next", "next", 2, 0)?);
         tables = TABLES;
     }
     let (initialize, call) = initialize(module);
@@ -99,6 +99,27 @@ pub(super) fn adapter<'a>(module: &Module, functions: impl IntoIterator<Item = (
     );
     let wasm = wat::parse_str(&text).map_err(|error| Error::Internal(format!("{error}, in\n{text}")))?;
     Ok(Adapter::new(wasm))
+}
+
+/// Returns the import of a function that takes and returns so many words, if the module exports it.
+fn checked(module: &Module, name: &str, id: &str, params: usize, results: usize) -> Result<String> {
+    let words = |count| vec![ValueType::I32; count];
+    let wanted = FunctionType { params: words(params), results: words(results) };
+    match module.function(name) {
+        Some(function) if *function.ty == wanted => {
+            Ok(import(name, id, &format!("(param{}) (result{})", " i32".repeat(params), " i32".repeat(results))))
+        }
+        Some(function) => {
+            let (function, expected) = (name.into(), function.ty.to_string());
+            Err(Error::Signature { function, expected, found: wanted.to_string() })
+        }
+        None => {
+            let module = module.name();
+            Err(Error::MissingExport(format!(
+                "{module} exports no function `{name}`, as modules made with arrow-udf do"
+            )))
+        }
+    }
 }
 
 /// Takes the next answer of a table function, if that is what was called.

@@ -42,6 +42,7 @@
 //! A function that returns an error for a row has a second column, `error`, as arrow-udf defines it. If it panics, traps, exits, takes too
 //! long, or needs more memory than it may have, its group fails. Then the rows of that group run again in smaller groups, until only the
 //! rows fail that are at fault: they are in [`Called::failures`], their results are null, and all other rows have theirs.
+//! A time limit is for all groups of a launch, as for a mapper's records: rows that run beside one that takes too long may fail with it.
 //! [`Called::complete`] makes an error of the first of them, as other runtimes do. If a table function fails for a row, the row has no
 //! values.
 
@@ -89,7 +90,8 @@ impl MapperBuilder {
 
 /// Whether a function has this name or signature. Spaces in a signature do not matter.
 fn is_called(signature: &Signature, name: &str) -> bool {
-    signature.name == name || (name.contains('(') && signature.to_string() == name.replace(' ', ""))
+    let without_spaces = |text: &str| text.replace(' ', "");
+    signature.name == name || (name.contains('(') && without_spaces(&signature.to_string()) == without_spaces(name))
 }
 
 fn missing_text(module: &str, name: &str, functions: &[(Signature, String)]) -> String {

@@ -205,10 +205,13 @@ fn every_bad_end_is_its_own() {
     );
     drop(all);
 
-    let rows = int32([Some(1), Some(13), None, Some(2)]);
-    let builder = Mapper::builder(&MODULE).batch(8);
-    let mut slow = builder.clone().timeout(Duration::from_millis(500)).arrow_only(&["spin"]).unwrap();
-    let called = slow.call("spin", &rows).unwrap();
+    // One group at a time: the limit is for all groups of a launch.
+    let builder = Mapper::builder(&MODULE).batch(1);
+    let mut slow = builder.clone().timeout(Duration::from_secs(2)).arrow_only(&["spin"]).unwrap();
+    // Parts of the program are compiled when they are called first, which a busy machine does not do in time.
+    let is_warm = |_: &i32| slow.call("spin", &int32([None])).is_ok_and(|called| called.failures.is_empty());
+    assert!((0..30).find(is_warm).is_some());
+    let called = slow.call("spin", &int32([Some(1), Some(13), None, Some(2)])).unwrap();
     assert_eq!(rows_of(&called.failures), [1]);
     assert!(matches!(called.failures[0].status, Status::TimedOut), "{}", called.failures[0]);
 
@@ -380,7 +383,7 @@ fn modules_that_speak_otherwise_are_refused() {
     assert!(found.contains("has type () -> ()"), "{found}");
     let ty = "(param i32 i32 i32) (result i32)";
     let found = refusal(&format!("(module {version} {})", function(gcd, ty)));
-    assert!(found.contains("alloc"), "{found}");
+    assert!(found.contains("exports no function `alloc`"), "{found}");
     let missing = Mapper::builder(&MODULE).arrow_only(&["gcd", "no_such"]).unwrap_err();
     assert!(
         matches!(&missing, Error::MissingExport(text) if text.contains("no function `no_such`; it has add_or(")),
