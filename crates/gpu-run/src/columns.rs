@@ -1,13 +1,14 @@
 //! A function of scalars, called for each of many rows.
 //!
 //! Rows travel as records do: the stdin of an instance has a group of rows, a word for each parameter, and its stdout a word for each result.
-//! What reads and writes them is an adapter, a few instructions that are linked with the module ([`adapter`]). If an instance with a group
+//! What reads and writes them is an adapter, a few instructions that are linked with the module ([`adapter_text`]). If an instance with a group
 //! fails, each of its rows runs again alone, so that only the row fails that is at fault.
 
+use crate::adapter;
 use crate::command::{Output, Status};
 use crate::error::{Error, Result};
 use crate::mapper::{Mapper, MapperBuilder, Outputs};
-use crate::module::INITIALIZE;
+use crate::module::Module;
 use crate::value::{Parameters, Results};
 use bytes::Bytes;
 use gpu_run_compiler::{ADAPTED, Adapter, FunctionType, Memories, ValueType};
@@ -56,7 +57,7 @@ impl<P: Parameters, R: Results> FunctionMapper<P, R> {
                 )));
             }
         };
-        let text = adapter(name, &wanted, module.has_initialize(), &memory);
+        let text = adapter_text(module, name, &wanted, &memory);
         let adapter = wat::parse_str(&text).map_err(|error| Error::Internal(format!("{error}, in\n{text}")))?;
         let adapter = Adapter::new(adapter);
         let groups = builder.clone().adapted(Some(adapter.clone()))?;
@@ -199,8 +200,7 @@ impl<I, P, R> fmt::Debug for Rows<'_, I, P, R> {
 
 /// Returns the adapter, as WebAssembly text: a program that reads words of rows from stdin, calls the function for each row, and writes the
 /// words of its results to stdout. It puts them behind the end of the guest's memory, which nobody else uses.
-fn adapter(name: &str, ty: &FunctionType, initializes: bool, memory: &str) -> String {
-    let name: String = name.bytes().map(|byte| format!("\\{byte:02x}")).collect();
+fn adapter_text(module: &Module, name: &str, ty: &FunctionType, memory: &str) -> String {
     let types = |word: &str, types: &[ValueType]| match types {
         [] => String::new(),
         types => format!(" ({word} {})", types.iter().map(ValueType::to_string).collect::<Vec<_>>().join(" ")),
@@ -224,32 +224,14 @@ fn adapter(name: &str, ty: &FunctionType, initializes: bool, memory: &str) -> St
             )
         })
         .collect();
-    let import =
-        if initializes { format!("(import {ADAPTED:?} {INITIALIZE:?} (func $initialize))") } else { String::new() };
-    let call = if initializes { "(call $initialize)" } else { "" };
+    let (initialize, call) = adapter::initialize(module);
+    let function = adapter::import(name, "function", &(types("param", &ty.params) + &types("result", &ty.results)));
+    let (streams, mover) = (adapter::STREAMS, adapter::MOVE);
     format!(
         r#"(module
-    (import {ADAPTED:?} "{name}" (func $function{params_ty}{results_ty}))
-    (import "wasi_snapshot_preview1" "fd_read" (func $read (param i32 i32 i32 i32) (result i32)))
-    (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
-    {import}
-    {memory}
-    ;; Reads or writes `count` bytes at `at`; returns how many.
-    (func $move (param $base i32) (param $at i32) (param $count i32) (param $writes i32) (result i32)
-        (local $done i32)
-        (loop $again
-            (i32.store (local.get $base) (i32.add (local.get $at) (local.get $done)))
-            (i32.store offset=4 (local.get $base) (i32.sub (local.get $count) (local.get $done)))
-            (if (local.get $writes)
-                (then (if (call $write (i32.const 1) (local.get $base) (i32.const 1) (i32.add (local.get $base) (i32.const 8)))
-                    (then unreachable)))
-                (else (if (call $read (i32.const 0) (local.get $base) (i32.const 1) (i32.add (local.get $base) (i32.const 8)))
-                    (then unreachable))))
-            (local.set $done (i32.add (local.get $done) (i32.load offset=8 (local.get $base))))
-            (br_if $again (i32.and
-                (i32.lt_u (local.get $done) (local.get $count))
-                (i32.ne (i32.load offset=8 (local.get $base)) (i32.const 0)))))
-        (local.get $done))
+    {function}{streams}
+    {initialize}
+    {memory}{mover}
     (func (export "_start")
         (local $base i32) (local $row i32) (local $end i32) (local $result i32)
         (local $i32 i32) (local $i64 i64) (local $f32 f32) (local $f64 f64)
@@ -272,8 +254,6 @@ fn adapter(name: &str, ty: &FunctionType, initializes: bool, memory: &str) -> St
         (drop (call $move (local.get $base) (local.get $row)
             (i32.sub (local.get $result) (local.get $row)) (i32.const 1)))))
 "#,
-        params_ty = types("param", &ty.params),
-        results_ty = types("result", &ty.results),
         first_result = head + input,
     )
 }

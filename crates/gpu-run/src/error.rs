@@ -46,6 +46,9 @@ pub enum Error {
     /// A function of the embedder returned an error.
     #[error("`{function}` failed: {source}")]
     Function { function: String, source: AnyError },
+    /// Columns cannot be given to a function, or it refuses them, or what it returned cannot be used.
+    #[error("`{function}`: {source}")]
+    Arrow { function: String, source: AnyError },
     /// An argument or a variable that a guest cannot be given.
     #[error("{0}")]
     Given(String),

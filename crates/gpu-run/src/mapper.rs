@@ -158,6 +158,11 @@ impl Mapper {
         self.batch
     }
 
+    #[cfg(feature = "arrow")]
+    pub(crate) fn is_gpu(&self) -> bool {
+        self.module.engine().is_gpu()
+    }
+
     pub(crate) fn job(&self, number: u64, record: Bytes) -> Job {
         Job { context: self.context.clone(), number, stdin: record }
     }

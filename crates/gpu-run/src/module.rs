@@ -75,6 +75,12 @@ impl Module {
         imports.filter_map(|(module, item)| Some((&module[..], Function::of(item)?)))
     }
 
+    /// The names of everything that the module exports.
+    #[cfg(feature = "arrow")]
+    pub(crate) fn export_names(&self) -> impl Iterator<Item = &str> {
+        self.inner.interface.exports.iter().map(|item| &item.name[..])
+    }
+
     pub(crate) fn function(&self, name: &str) -> Option<Function<'_>> {
         self.functions().find(|function| function.name == name)
     }

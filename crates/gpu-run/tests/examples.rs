@@ -6,11 +6,14 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+fn root() -> PathBuf {
+    let root = std::env::var_os("GPU_RUN_TEST_ROOT").map(PathBuf::from);
+    root.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
+}
+
 /// A program of the folder `examples`. `scripts/build-examples` makes them, and `scripts/test` calls that.
 fn program(name: &str) -> PathBuf {
-    let root = std::env::var_os("GPU_RUN_TEST_ROOT").map(PathBuf::from);
-    let root = root.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."));
-    let file = root.join("examples/target/wasm32-wasip1/release").join(name).with_extension("wasm");
+    let file = root().join("examples/target/wasm32-wasip1/release").join(name).with_extension("wasm");
     assert!(file.is_file(), "{} is not built: scripts/build-examples", file.display());
     file
 }
@@ -57,6 +60,17 @@ fn map_gives_every_record_its_output() {
 fn column_finds_the_longest_way() {
     let printed = run("column", &["100000"], "");
     assert_eq!(printed, "up to 100000, 77031 takes the most steps: 350\n");
+}
+
+#[test]
+#[cfg(feature = "arrow")]
+fn arrow_finds_the_smallest_digest() {
+    let file = root().join("tests/arrow/target/wasm32-wasip1/release/arrow_functions.wasm");
+    assert!(file.is_file(), "{} is not built: scripts/build-arrow", file.display());
+    let printed = run("arrow", &[file.to_str().unwrap(), "20000"], "");
+    // The first line of `for i in {0..19999}; do printf "row $i" | sha256sum; done | sort`
+    let digest = "0007893af6010800c1965b577de31e356b1dbe0a33ddfa86ccad0d57347b6436";
+    assert_eq!(printed, format!("the smallest digest of 20000 rows: {digest}\n"));
 }
 
 #[test]
