@@ -74,7 +74,12 @@ fn import(schema: &Bound<'_, PyAny>, array: &Bound<'_, PyAny>) -> PyResult<Array
     let array = content::<FFI_ArrowArray>(array, ARRAY)?;
     // SAFETY: by the PyCapsule interface, capsules of these names hold such structures while they live, and the caller holds both. The
     // array is taken out and marked as released in its capsule; the schema is only read.
-    let data = unsafe { arrow_array::ffi::from_ffi(FFI_ArrowArray::from_raw(array), &*schema) };
+    let (array, schema) = unsafe { (FFI_ArrowArray::from_raw(array), &*schema) };
+    if array.is_released() {
+        return Err(failure::error("the capsule with the array was used before: it can be used once"));
+    }
+    // SAFETY: as above, both are what the interface says.
+    let data = unsafe { arrow_array::ffi::from_ffi(array, schema) };
     Ok(make_array(data.map_err(of_arrow)?))
 }
 

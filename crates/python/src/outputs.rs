@@ -164,26 +164,22 @@ impl Flow {
             && self.sent - self.came < ahead
             && self.nulls.len() < ahead
         {
-            match source.take(py, self.taken, batch.min(SENT)) {
-                Ok(Taken { records, nulls, is_last }) => {
-                    self.taken += (records.len() + nulls.len()) as u64;
-                    self.sent += records.len();
-                    self.nulls.extend(nulls);
-                    if let Some(sender) = &self.records
-                        && !records.is_empty()
-                    {
-                        // If the thread is gone, its last message says why.
-                        let _ = sender.send(records);
-                    }
-                    if is_last {
-                        (self.source, self.records) = (None, None);
-                    }
-                }
-                // Ctrl-C, and what else is no ordinary mistake, is not put off.
-                Err(error) if !error.is_instance_of::<PyException>(py) => return Err(error),
-                Err(error) => {
-                    self.input_error = Some(error);
-                    (self.source, self.records) = (None, None);
+            let Taken { records, nulls, end } = source.take(py, self.taken, batch.min(SENT));
+            self.taken += (records.len() + nulls.len()) as u64;
+            self.sent += records.len();
+            self.nulls.extend(nulls);
+            if let Some(sender) = &self.records
+                && !records.is_empty()
+            {
+                // If the thread is gone, its last message says why.
+                let _ = sender.send(records);
+            }
+            if let Some(end) = end {
+                (self.source, self.records) = (None, None);
+                match end {
+                    // Ctrl-C, and what else is no ordinary mistake, is not put off.
+                    Err(error) if !error.is_instance_of::<PyException>(py) => return Err(error),
+                    end => self.input_error = end.err(),
                 }
             }
         }
@@ -245,7 +241,10 @@ impl Flow {
     }
 
     fn stop(&mut self) {
-        self.interrupt.raise();
+        // Once all is done, the interrupt is that of the mapper's next user.
+        if !self.is_over {
+            self.interrupt.raise();
+        }
         (self.source, self.records, self.is_over) = (None, None, true);
         self.nulls.clear();
         self.ready.clear();
@@ -348,9 +347,7 @@ impl Outputs {
         let Some(mut flow) = self.flow.try_lock() else {
             return Err(PyValueError::new_err("another thread is waiting for the next output"));
         };
-        if !flow.is_over {
-            flow.stop();
-        }
+        flow.stop();
         Ok(())
     }
 }

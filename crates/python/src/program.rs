@@ -23,8 +23,11 @@ enum Cache {
     Folder(PathBuf),
 }
 
-/// The engines of this process, by device and cache: a device is opened once.
-static ENGINES: Mutex<Option<HashMap<(String, Option<Cache>), Engine>>> = Mutex::new(None);
+/// Engines, by device and cache.
+type Engines = HashMap<(String, Option<Cache>), Engine>;
+
+/// The engines of this process: a device is opened once.
+static ENGINES: Mutex<Option<Engines>> = Mutex::new(None);
 
 fn engine(device: &str, cache: Option<Cache>) -> Result<Engine, gpu_run::Error> {
     let mut engines = ENGINES.lock();

@@ -29,8 +29,8 @@ pub(crate) struct Taken {
     pub(crate) records: Vec<Bytes>,
     /// The numbers of nulls.
     pub(crate) nulls: Vec<u64>,
-    /// Whether there are no more.
-    pub(crate) is_last: bool,
+    /// That there are no more, or why.
+    pub(crate) end: Option<PyResult<()>>,
 }
 
 impl Source {
@@ -55,36 +55,11 @@ impl Source {
     }
 
     /// Takes up to `most` records; `next` is the number of the first.
-    pub(crate) fn take(&mut self, py: Python<'_>, next: u64, most: usize) -> PyResult<Taken> {
+    pub(crate) fn take(&mut self, py: Python<'_>, next: u64, most: usize) -> Taken {
         let mut taken = Taken::default();
-        match self {
-            Self::Iterator(iterator) => {
-                // One allocation for all: a record is a part of it.
-                let (mut all, mut ends) = (Vec::new(), Vec::with_capacity(most));
-                let mut number = next;
-                let mut iterator = iterator.bind(py).clone();
-                for item in iterator.by_ref().take(most) {
-                    match bytes_of(&item?, number, |bytes| all.extend_from_slice(bytes))? {
-                        Some(()) => ends.push(all.len()),
-                        None => taken.nulls.push(number),
-                    }
-                    number += 1;
-                }
-                taken.is_last = number - next < most as u64;
-                let (all, mut start) = (Bytes::from(all), 0);
-                taken.records.extend(ends.into_iter().map(|end| all.slice(std::mem::replace(&mut start, end)..end)));
-            }
-            Self::Lines(lines) => {
-                while taken.records.len() < most {
-                    match lines.next(py)? {
-                        Some(line) => taken.records.push(line),
-                        None => {
-                            taken.is_last = true;
-                            break;
-                        }
-                    }
-                }
-            }
+        let is_over = match self {
+            Self::Iterator(iterator) => taken.of_iterator(iterator.bind(py), next, most),
+            Self::Lines(lines) => taken.of_lines(py, lines, most),
             Self::Column(column) => {
                 let mut number = next;
                 let count = column.take(py, most, |record| {
@@ -93,11 +68,40 @@ impl Source {
                         None => taken.nulls.push(number),
                     }
                     number += 1;
-                })?;
-                taken.is_last = count < most;
+                });
+                count.map(|count| count < most)
+            }
+        };
+        taken.end = is_over.map(|is_over| is_over.then_some(())).transpose();
+        taken
+    }
+}
+
+impl Taken {
+    fn of_iterator(&mut self, iterator: &Bound<'_, PyIterator>, next: u64, most: usize) -> PyResult<bool> {
+        // One allocation for all: a record is a part of it.
+        let (mut all, mut ends) = (Vec::new(), Vec::with_capacity(most));
+        let mut items = (next..).zip(iterator.clone().take(most));
+        let ended = items.try_for_each(|(number, item)| {
+            match bytes_of(&item?, number, |bytes| all.extend_from_slice(bytes))? {
+                Some(()) => ends.push(all.len()),
+                None => self.nulls.push(number),
+            }
+            PyResult::Ok(())
+        });
+        let (all, mut start) = (Bytes::from(all), 0);
+        self.records.extend(ends.into_iter().map(|end| all.slice(std::mem::replace(&mut start, end)..end)));
+        ended.map(|()| self.records.len() + self.nulls.len() < most)
+    }
+
+    fn of_lines(&mut self, py: Python<'_>, lines: &mut Lines, most: usize) -> PyResult<bool> {
+        while self.records.len() < most {
+            match lines.next(py)? {
+                Some(line) => self.records.push(line),
+                None => return Ok(true),
             }
         }
-        Ok(taken)
+        Ok(false)
     }
 }
 
@@ -147,7 +151,8 @@ impl Lines {
     fn fill(&mut self, py: Python<'_>) -> PyResult<bool> {
         match &mut self.reader {
             Reader::File(file) => {
-                let (held, before) = (&mut self.held, self.held.len());
+                let before = self.held.len();
+                let held = &mut self.held;
                 held.resize(before + READ, 0);
                 let read = py.detach(|| {
                     loop {

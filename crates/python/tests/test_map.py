@@ -193,6 +193,17 @@ def test_one_iterator_is_for_one_thread(echo):
     thread.join()
 
 
+def test_a_failure_at_the_end_does_not_disturb_the_next_call(echo):
+    for _ in range(3):
+        outputs = echo.map(["a", "x"])
+        assert next(outputs) == b"a"
+        time.sleep(0.2)
+        with pytest.raises(gpu_run.ProgramError, match="record 1 trapped: unreachable"):
+            next(outputs)
+        outputs.close()
+        assert list(echo.map(["a"] * 2000)) == [b"a"] * 2000
+
+
 def test_an_iterator_that_is_dropped_ends_what_runs(echo):
     for _ in range(3):
         outputs = echo.map(itertools.chain(["a"], itertools.repeat("l")), batch=1)

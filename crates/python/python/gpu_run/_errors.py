@@ -24,7 +24,7 @@ class ProgramError(Error):
     ... except gpu_run.ProgramError as error:
     ...     print(error.record, error.returncode, error.message)
     0 134 trapped: unreachable
-      in function 0, at offset 0x2d
+      in _start (function 0), at offset 0x23
     """
 
     def __init__(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 __all__ = ["Progress", "callback"]
@@ -18,7 +19,7 @@ def callback(progress: Progress, total: int | None) -> Callable[[int, int], obje
     if not progress:
         return None
     try:
-        from tqdm.auto import tqdm
+        tqdm = import_module("tqdm.auto").tqdm
     except ImportError:
         return _Line(total)
     return _Bar(tqdm(total=total, unit=" records", unit_scale=True))

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from typing import Any
 
 from . import _native
 from ._errors import Error
 from ._program import ArrayType, OnError, Path, Program, Timeout
-
-if TYPE_CHECKING:
-    import pyarrow
 
 __all__ = ["Mapper"]
 
@@ -50,9 +48,8 @@ def Mapper(
         def __init__(self) -> None:
             self.program = Program(wasm, device=device)
 
-        def __call__(self, table: pyarrow.Table) -> pyarrow.Table:
-            import pyarrow
-
+        def __call__(self, table: Any) -> Any:
+            pyarrow = import_module("pyarrow")
             found = self.program.map_column(
                 table,
                 arguments,
