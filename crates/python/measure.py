@@ -27,10 +27,13 @@ WAYS = {
 }
 
 
-def took(command: list[str]) -> float:
-    began = time.monotonic()
+def took(command: list[str]) -> tuple[float, float]:
+    """Returns the time that a command took, and that of processors, which other processes of the machine disturb less."""
+    began, before = time.monotonic(), os.times()
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    return time.monotonic() - began
+    after = os.times()
+    busy = after.children_user - before.children_user + after.children_system - before.children_system
+    return time.monotonic() - began, busy
 
 
 def main() -> None:
@@ -51,7 +54,7 @@ def main() -> None:
         for name, code in WAYS.items():
             start = f"import gpu_run; program = gpu_run.Program('upper.wat', device={device!r}); BATCH = {batch}\n"
             ways[name] = [sys.executable, "-c", start + code]
-        times: dict[str, list[float]] = {name: [] for name in ways}
+        times: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
         for turn in range(rounds + 1):
             for name, command in ways.items():
                 if os.path.exists("out.txt"):
@@ -62,11 +65,13 @@ def main() -> None:
                 # The first turn compiles.
                 if turn:
                     times[name].append(seconds)
-        first = statistics.median(times["gpu-run map, file to file"])
-        print(f"{records:,} records of {BYTES} bytes on {program.device}, median of {rounds}")
+        print(f"{records:,} records of {BYTES} bytes on {program.device}, medians of {rounds}")
+        print(f"  {'':36} {'time':>9} {'ratio':>6} {'of processors':>15} {'ratio':>6}")
+        first: list[float] = []
         for name, seconds in times.items():
-            median = statistics.median(seconds)
-            print(f"  {name:36} {median:7.2f} s  {median / first:5.2f}")
+            whole, busy = (statistics.median(column) for column in zip(*seconds))
+            first = first or [whole, busy]
+            print(f"  {name:36} {whole:7.2f} s {whole / first[0]:6.2f} {busy:13.2f} s {busy / first[1]:6.2f}")
 
 
 main()

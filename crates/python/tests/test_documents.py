@@ -37,7 +37,8 @@ def test_the_notebook_shows_what_its_cells_give(tmp_path, monkeypatch):
         source = "".join(cell["source"])
         given = run(source, names)
         if "varies" not in cell["metadata"].get("tags", []):
-            assert given == kept, source
+            # IPython breaks lines as it likes.
+            assert "".join(given.split()) == "".join(kept.split()), source
 
 
 @pytest.mark.parametrize("document", ["README.md", "docs/python.md", "crates/python/README.md"])
