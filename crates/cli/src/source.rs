@@ -4,16 +4,17 @@
 //! `(` or `;;` is WebAssembly text, whatever its name. Rust sources and Cargo packages go through the toolchain.
 
 use crate::args::CacheArgs;
-use crate::rust::toolchain;
+use crate::program_cache;
 use crate::surface;
 use anyhow::Result;
 use gpu_run_compiler::printable;
 use gpu_run_console::failure::Failure;
 use gpu_run_run::Source;
+use gpu_run_toolchain::{build_package, compile_file};
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const MAGIC: &[u8] = b"\0asm";
 /// How many bytes are read to find out what a file is.
@@ -60,7 +61,7 @@ fn from_reader(mut reader: impl Read, path: &Path, name: String, cache: &CacheAr
     let argv0 = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
     if kind == Kind::Rust {
         let argv0 = Path::new(&argv0).with_extension("wasm").display().to_string();
-        return Ok(Source { argv0, wasm: toolchain::compile_file(path, cache)?.into(), name });
+        return Ok(Source { argv0, wasm: compile_file(path, place(cache).as_deref())?.into(), name });
     }
     reader.read_to_end(&mut bytes).map_err(unreadable)?;
     let wasm = if kind == Kind::Wat { assemble(&bytes, path)? } else { bytes };
@@ -73,7 +74,12 @@ fn from_package(folder: &Path, name: String, bin: Option<&str>, cache: &CacheArg
             .hint("give a Cargo package's folder, or a .wasm, .wat or .rs file")
             .into());
     }
-    load(&toolchain::build_package(folder, bin, cache)?, None, cache)
+    load(&build_package(folder, bin, place(cache).as_deref())?, None, cache)
+}
+
+/// Returns the cache's folder, where gpu-run's own std may be. A run that keeps no compiled programs uses that nevertheless.
+fn place(cache: &CacheArgs) -> Option<PathBuf> {
+    program_cache::place(&CacheArgs { no_cache: false, ..cache.clone() }).ok()?.ok()
 }
 
 fn assemble(text: &[u8], path: &Path) -> Result<Vec<u8>> {

@@ -9,13 +9,15 @@ use crate::command::{Output, Status};
 use crate::error::{Error, Result};
 use crate::mapper::{Mapper, MapperBuilder, Outputs};
 use crate::module::Module;
-use crate::value::{Parameters, Results};
+use crate::value::{Parameters, ResultWords, Results, RowWords};
 use bytes::Bytes;
 use gpu_run_compiler::{ADAPTED, Adapter, FunctionType, Memories, ValueType};
 use parking_lot::Mutex;
+use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::fmt;
 use std::marker::PhantomData;
+use std::ops::Deref;
 use std::sync::Arc;
 
 const WORD: usize = 8;
@@ -33,20 +35,88 @@ pub struct FunctionMapper<P, R> {
     alone: Option<Mapper>,
     builder: MapperBuilder,
     adapter: Adapter,
+    words: WordsOfRow,
     types: PhantomData<fn(P) -> R>,
+}
+
+/// Words of a row in a group, and of its results.
+#[derive(Clone, Copy)]
+struct WordsOfRow {
+    params: usize,
+    results: usize,
+}
+
+/// The parameters or the results of a row of a function whose types are known only at run time: a word for each, as
+/// [`Scalar::to_word`](crate::Scalar::to_word) makes it. A row with too few words has zeros, one with too many loses the last ones.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Words(SmallVec<[u64; 4]>);
+
+impl Deref for Words {
+    type Target = [u64];
+    fn deref(&self) -> &[u64] {
+        &self.0
+    }
+}
+
+impl FromIterator<u64> for Words {
+    fn from_iter<I: IntoIterator<Item = u64>>(words: I) -> Self {
+        Self(words.into_iter().collect())
+    }
+}
+
+impl<const N: usize> From<[u64; N]> for Words {
+    fn from(words: [u64; N]) -> Self {
+        words.into_iter().collect()
+    }
+}
+
+impl RowWords for Words {
+    fn put_words(self, bytes: &mut Vec<u8>) {
+        self.iter().for_each(|word| bytes.extend_from_slice(&word.to_le_bytes()));
+    }
+}
+
+impl ResultWords for Words {
+    fn of_words(words: &[[u8; WORD]]) -> Option<Self> {
+        Some(words.iter().map(|word| u64::from_le_bytes(*word)).collect())
+    }
 }
 
 impl<P: Parameters, R: Results> FunctionMapper<P, R> {
     pub(crate) fn new(builder: MapperBuilder, name: &str) -> Result<Self> {
         let wanted = FunctionType { params: P::types(), results: R::types() };
-        let module = &builder.module;
-        let Some(function) = module.function(name) else {
-            return Err(Error::MissingExport(format!("{} exports no function `{name}`", module.name())));
-        };
-        if *function.ty != wanted {
-            let (function, expected) = (name.into(), function.ty.to_string());
+        let found = type_of(&builder, name)?;
+        if found != wanted {
+            let (function, expected) = (name.into(), found.to_string());
             return Err(Error::Signature { function, expected, found: wanted.to_string() });
         }
+        Self::of_type(builder, name, &wanted)
+    }
+}
+
+impl FunctionMapper<Words, Words> {
+    pub(crate) fn of_words(builder: MapperBuilder, name: &str) -> Result<Self> {
+        let ty = type_of(&builder, name)?;
+        if let Some(other) = ty.params.iter().chain(&ty.results).find(|ty| !is_scalar(**ty)) {
+            return Err(Error::Limit(format!("`{name}` has type {ty}: {other} is no number")));
+        }
+        Self::of_type(builder, name, &ty)
+    }
+}
+
+fn is_scalar(ty: ValueType) -> bool {
+    matches!(ty, ValueType::I32 | ValueType::I64 | ValueType::F32 | ValueType::F64)
+}
+
+fn type_of(builder: &MapperBuilder, name: &str) -> Result<FunctionType> {
+    let module = &builder.module;
+    let missing = || Error::MissingExport(format!("{} exports no function `{name}`", module.name()));
+    Ok(module.function(name).ok_or_else(missing)?.ty.clone())
+}
+
+impl<P: RowWords, R: ResultWords> FunctionMapper<P, R> {
+    fn of_type(builder: MapperBuilder, name: &str, ty: &FunctionType) -> Result<Self> {
+        let module = &builder.module;
         let memory = match module.memories() {
             Memories::None => "(memory 0)".to_owned(),
             Memories::First => format!("(import {ADAPTED:?} \"memory\" (memory 0))"),
@@ -57,20 +127,22 @@ impl<P: Parameters, R: Results> FunctionMapper<P, R> {
                 )));
             }
         };
-        let text = adapter_text(module, name, &wanted, &memory);
+        let text = adapter_text(module, name, ty, &memory);
         let adapter = wat::parse_str(&text).map_err(|error| Error::Internal(format!("{error}, in\n{text}")))?;
         let adapter = Adapter::new(adapter);
         let groups = builder.clone().adapted(Some(adapter.clone()))?;
-        Ok(Self { groups, alone: None, builder, adapter, types: PhantomData })
+        let words = WordsOfRow { params: ty.params.len().max(1), results: ty.results.len() };
+        Ok(Self { groups, alone: None, builder, adapter, words, types: PhantomData })
     }
 
     /// Calls the function for each row, and returns its results in the rows' order. The inner `Err` says how a row failed; the outer is a
     /// failure of the device or of gpu-run, and the last item.
     pub fn map<I: IntoIterator<Item = P>>(&mut self, rows: I) -> Rows<'_, I::IntoIter, P, R> {
-        let Self { groups, alone, builder, adapter, .. } = self;
+        let Self { groups, alone, builder, adapter, words, .. } = self;
+        let words = *words;
         let sent = Sent::default();
-        let outputs = groups.map(Groups { rows: rows.into_iter(), sent: sent.clone() });
-        Rows { outputs, sent, alone, builder, adapter, ready: VecDeque::new(), types: PhantomData }
+        let outputs = groups.map(Groups { rows: rows.into_iter(), words, sent: sent.clone() });
+        Rows { outputs, sent, alone, builder, adapter, words, ready: VecDeque::new(), types: PhantomData }
     }
 }
 
@@ -83,12 +155,13 @@ impl<P, R> fmt::Debug for FunctionMapper<P, R> {
 /// Puts rows into groups, and keeps those whose results have not come.
 struct Groups<I> {
     rows: I,
+    words: WordsOfRow,
     sent: Sent,
 }
 
 type Sent = Arc<Mutex<VecDeque<Bytes>>>;
 
-impl<P: Parameters, I: Iterator<Item = P>> Iterator for Groups<I> {
+impl<P: RowWords, I: Iterator<Item = P>> Iterator for Groups<I> {
     type Item = Bytes;
 
     fn next(&mut self) -> Option<Bytes> {
@@ -97,7 +170,7 @@ impl<P: Parameters, I: Iterator<Item = P>> Iterator for Groups<I> {
             let before = group.len();
             row.put_words(&mut group);
             // A row has a word even if the function has no parameters.
-            group.resize(group.len().max(before + WORD), 0);
+            group.resize(before + self.words.params * WORD, 0);
         }
         let group = Bytes::from(group);
         (!group.is_empty()).then(|| {
@@ -114,17 +187,18 @@ pub struct Rows<'m, I, P, R> {
     alone: &'m mut Option<Mapper>,
     builder: &'m MapperBuilder,
     adapter: &'m Adapter,
+    words: WordsOfRow,
     ready: VecDeque<Result<R, Status>>,
     types: PhantomData<fn(P)>,
 }
 
-impl<I: Iterator<Item = P>, P: Parameters, R: Results> Rows<'_, I, P, R> {
+impl<I: Iterator<Item = P>, P: RowWords, R: ResultWords> Rows<'_, I, P, R> {
     /// Takes the results of the next group. Returns whether there was one.
     fn take_group(&mut self) -> Result<bool> {
         let Some(output) = self.outputs.next().transpose()? else { return Ok(false) };
         let group = self.sent.lock().pop_front().unwrap_or_default();
-        let rows = group.len() / row_bytes::<P>();
-        match results::<R>(&output, rows) {
+        let rows = group.len() / (self.words.params * WORD);
+        match results::<R>(&output, rows, self.words) {
             Some(results) => self.ready.extend(results.into_iter().map(Ok)),
             None if rows == 1 => self.ready.push_back(Err(failed(output.status))),
             None => self.run_alone(group)?,
@@ -139,24 +213,20 @@ impl<I: Iterator<Item = P>, P: Parameters, R: Results> Rows<'_, I, P, R> {
         };
         let mut rows = Vec::new();
         while !group.is_empty() {
-            rows.push(group.split_to(row_bytes::<P>()));
+            rows.push(group.split_to(self.words.params * WORD));
         }
         for output in mapper.map(rows) {
             let output = output?;
-            let result = results::<R>(&output, 1).and_then(|mut results| results.pop());
+            let result = results::<R>(&output, 1, self.words).and_then(|mut results| results.pop());
             self.ready.push_back(result.ok_or_else(|| failed(output.status)));
         }
         Ok(())
     }
 }
 
-fn row_bytes<P: Parameters>() -> usize {
-    P::types().len().max(1) * WORD
-}
-
 /// Returns the results of a group, if it did not fail.
-fn results<R: Results>(output: &Output, rows: usize) -> Option<Vec<R>> {
-    let words = R::types().len();
+fn results<R: ResultWords>(output: &Output, rows: usize, words: WordsOfRow) -> Option<Vec<R>> {
+    let words = words.results;
     let (all, rest) = output.stdout.as_chunks::<WORD>();
     if !output.status.success() || !rest.is_empty() || all.len() != rows * words {
         return None;
@@ -175,7 +245,7 @@ fn failed(status: Status) -> Status {
     }
 }
 
-impl<I: Iterator<Item = P>, P: Parameters, R: Results> Iterator for Rows<'_, I, P, R> {
+impl<I: Iterator<Item = P>, P: RowWords, R: ResultWords> Iterator for Rows<'_, I, P, R> {
     type Item = Result<Result<R, Status>>;
 
     fn next(&mut self) -> Option<Self::Item> {

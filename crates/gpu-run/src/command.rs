@@ -2,6 +2,7 @@
 
 use crate::error::{AnyError, Error, Result};
 use crate::given::given;
+use crate::interrupt::Interrupt;
 use crate::linker::{Failure, Failures, Linker, Shared};
 use crate::module::Module;
 use crate::wasi::{OutputBuffer, Wasi};
@@ -39,6 +40,7 @@ pub struct Command {
     wasi: Wasi,
     provided: Provided,
     max_memory: Option<u64>,
+    interrupt: Option<Interrupt>,
     timeout: Option<Duration>,
     threads: Option<u32>,
 }
@@ -69,7 +71,8 @@ impl Command {
 
     pub fn new(module: &Module) -> Self {
         let (wasi, provided) = (Wasi::new(), Provided::default());
-        Self { module: module.clone(), wasi, provided, max_memory: None, timeout: None, threads: None }
+        let (module, interrupt) = (module.clone(), None);
+        Self { module, wasi, provided, max_memory: None, interrupt, timeout: None, threads: None }
     }
 
     /// Sets what the program reads as its standard input; all instances read the same.
@@ -132,7 +135,8 @@ impl Command {
             CompileOptions { embedder: self.provided.signatures.clone(), ..CompileOptions::new(build, Entry::Start) };
         let program = engine.program(name, self.module.wasm(), &options)?;
         let deadline = self.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        let options = RunOptions { deadline, max_memory: self.max_memory, ..RunOptions::default() };
+        let interrupt = self.interrupt.as_ref().map(|interrupt| interrupt.0.clone());
+        let options = RunOptions { deadline, interrupt, max_memory: self.max_memory, ..RunOptions::default() };
         let ran = match has_threads {
             false => gpu_run_run::run(&program, START, &[], contexts, &options).map(|(outcomes, _)| outcomes),
             true if contexts.len() != 1 => {
@@ -142,10 +146,13 @@ impl Command {
         };
         let outcomes = ran.map_err(|error| Error::of_compiler(name, error))?;
         let mut failures = std::mem::take(&mut *self.provided.failures.lock());
-        let statuses = (0..)
-            .zip(outcomes)
-            .map(|(number, outcome)| Status::new(outcome.end, self.timeout.is_some(), failures.remove(&number)));
+        let statuses =
+            (0..).zip(outcomes).map(|(number, outcome)| self.status_of(outcome.end, failures.remove(&number)));
         Ok(statuses.collect())
+    }
+
+    fn status_of(&self, end: End, failure: Option<Failure>) -> Status {
+        Status::new(end, self.timeout.is_some(), self.interrupt.as_ref(), failure)
     }
 
     fn run_threads(
@@ -182,6 +189,8 @@ pub enum Status {
     Exited(u32),
     Trapped(Box<Trap>),
     TimedOut,
+    /// By an [`Interrupt`].
+    Interrupted,
     /// A function of the embedder failed.
     Failed {
         function: String,
@@ -190,12 +199,15 @@ pub enum Status {
 }
 
 impl Status {
-    pub(crate) fn new(end: End, has_deadline: bool, failure: Option<Failure>) -> Self {
+    pub(crate) fn new(end: End, has_deadline: bool, interrupt: Option<&Interrupt>, failure: Option<Failure>) -> Self {
+        let is_stopped = |trap: &Trap| trap.code == TrapCode::Interrupted;
+        let is_interrupted = interrupt.is_some_and(Interrupt::is_raised);
         match (end, failure) {
             (_, Some(Failure { function, source })) => Self::Failed { function, source },
             (End::Returned, None) => Self::Exited(0),
             (End::Exited(code), None) => Self::Exited(code),
-            (End::Trapped(trap), None) if has_deadline && trap.code == TrapCode::Interrupted => Self::TimedOut,
+            (End::Trapped(trap), None) if is_interrupted && is_stopped(&trap) => Self::Interrupted,
+            (End::Trapped(trap), None) if has_deadline && is_stopped(&trap) => Self::TimedOut,
             (End::Trapped(trap), None) => Self::Trapped(trap),
         }
     }
@@ -219,6 +231,7 @@ impl fmt::Display for Status {
             Self::Exited(code) => write!(f, "exited with code {code}"),
             Self::Trapped(trap) => write!(f, "trapped: {trap}"),
             Self::TimedOut => f.write_str("did not finish in time"),
+            Self::Interrupted => f.write_str("was interrupted"),
             Self::Failed { function, source } => write!(f, "`{function}` failed: {source}"),
         }
     }

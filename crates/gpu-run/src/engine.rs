@@ -32,7 +32,7 @@ impl Config {
     /// The first GPU, or `cpu` where there is none; the cache that the command `gpu-run` uses.
     pub fn new() -> Self {
         let device = "auto".to_owned();
-        Self { device, cache: usual_cache(), cache_limit: Options::LIMIT, compile_timeout: COMPILE_TIMEOUT }
+        Self { device, cache: Self::usual_cache(), cache_limit: Options::LIMIT, compile_timeout: COMPILE_TIMEOUT }
     }
 
     /// The device: `auto`, `cpu`, or a GPU as in `cuda:0`. Or several: `cuda:all`, `cuda:0,2`, or `cpu:0,1`, which divide the cores. A
@@ -60,22 +60,22 @@ impl Config {
         self
     }
 
+    /// Returns the folder of the cache of the command `gpu-run`, without its options; `None` if the environment turns it off or names no place.
+    pub fn usual_cache() -> Option<PathBuf> {
+        if let Some(place) = env::var_os("GPU_RUN_CACHE") {
+            let is_off = place.is_empty() || place == "off" || place == "0";
+            return (!is_off).then(|| std::path::absolute(&place).ok()).flatten();
+        }
+        let folder = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let base = folder("XDG_CACHE_HOME").or_else(|| folder("HOME").map(|home| home.join(".cache")));
+        base.map(|base| base.join("gpu-run"))
+    }
+
     /// How long compiling a program may take: five minutes unless this is called.
     pub fn compile_timeout(mut self, limit: Duration) -> Self {
         self.compile_timeout = limit;
         self
     }
-}
-
-/// Returns the folder of the cache of the command `gpu-run`, without its options.
-fn usual_cache() -> Option<PathBuf> {
-    if let Some(place) = env::var_os("GPU_RUN_CACHE") {
-        let is_off = place.is_empty() || place == "off" || place == "0";
-        return (!is_off).then(|| std::path::absolute(&place).ok()).flatten();
-    }
-    let folder = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let base = folder("XDG_CACHE_HOME").or_else(|| folder("HOME").map(|home| home.join(".cache")));
-    base.map(|base| base.join("gpu-run"))
 }
 
 /// A device or several, and the cache of what was compiled for them. Clones are the same engine.

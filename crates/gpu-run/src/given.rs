@@ -1,6 +1,6 @@
 //! What commands and mappers are given alike.
 
-/// The methods of a builder with the fields `module`, `wasi`, `provided` and `max_memory`.
+/// The methods of a builder with the fields `module`, `wasi`, `provided`, `max_memory` and `interrupt`.
 macro_rules! given {
     () => {
         /// Sets what each instance is given, in place of what was set before. The instances of a mapper have standard streams of their own.
@@ -33,6 +33,12 @@ macro_rules! given {
         /// The most bytes that the memories and tables of an instance may have together.
         pub fn max_memory(mut self, bytes: u64) -> Self {
             self.max_memory = Some(bytes);
+            self
+        }
+
+        /// Ends the instances when the interrupt is raised.
+        pub fn interrupt(mut self, interrupt: &$crate::Interrupt) -> Self {
+            self.interrupt = Some(interrupt.clone());
             self
         }
     };

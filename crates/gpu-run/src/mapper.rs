@@ -1,9 +1,10 @@
 //! Many records through one program.
 
-use crate::columns::FunctionMapper;
+use crate::columns::{FunctionMapper, Words};
 use crate::command::{Output, Provided, Status};
 use crate::error::{Error, Result};
 use crate::given::given;
+use crate::interrupt::Interrupt;
 use crate::module::Module;
 use crate::value::{Parameters, Results as FunctionResults};
 use crate::wasi::Wasi;
@@ -25,6 +26,7 @@ pub struct MapperBuilder {
     provided: Provided,
     pub(crate) batch: Option<u32>,
     max_memory: Option<u64>,
+    interrupt: Option<Interrupt>,
     timeout: Option<Duration>,
 }
 
@@ -66,9 +68,26 @@ impl MapperBuilder {
         FunctionMapper::new(self, name)
     }
 
+    /// Like [`MapperBuilder::function`], for functions whose types are known only at run time: rows and results are words.
+    ///
+    /// ```
+    /// # use gpu_run::{Config, Engine, Mapper, Module, Words};
+    /// # let engine = Engine::new(&Config::new().device("cpu").no_cache())?;
+    /// let module = Module::new(&engine, r#"
+    ///     (module (func (export "add") (param i32 i32) (result i32) (i32.add (local.get 0) (local.get 1))))
+    /// "#)?;
+    /// let mut add = Mapper::builder(&module).function_of_words("add")?;
+    /// let sums: Vec<Words> = add.map([Words::from([1, 2]), Words::from([3, 4])]).map(|row| row.unwrap().unwrap()).collect();
+    /// assert_eq!([&*sums[0], &*sums[1]], [[3], [7]]);
+    /// # Ok::<(), gpu_run::Error>(())
+    /// ```
+    pub fn function_of_words(self, name: &str) -> Result<FunctionMapper<Words, Words>> {
+        FunctionMapper::of_words(self, name)
+    }
+
     /// Compiles the program with what it begins with, if that is not its own `_start`.
     pub(crate) fn adapted(self, adapter: Option<Adapter>) -> Result<Mapper> {
-        let Self { module, wasi, provided, batch, max_memory, timeout } = self;
+        let Self { module, wasi, provided, batch, max_memory, interrupt, timeout } = self;
         let (engine, name) = (module.engine(), module.name());
         if module.has_threads() {
             return Err(Error::Limit(format!("{name} has threads: a mapper cannot run it")));
@@ -84,11 +103,13 @@ impl MapperBuilder {
             let program = engine.program_on(device, name, module.wasm(), &options)?;
             let extent = Extent { capacity: batch as usize, max_memory, ..Extent::default() };
             let failed = |error| Error::of_compiler(name, error);
-            mappers.push(gpu_run_map::Mapper::new(program, extent, None).map_err(failed)?);
+            let mapper = gpu_run_map::Mapper::new(program, extent, None).map_err(failed)?;
+            interrupt.iter().for_each(|interrupt| mapper.stop_when(interrupt.0.clone()));
+            mappers.push(mapper);
         }
         let context = Arc::new(wasi.builder(provided.functions.clone())?);
         let (mappers, batch) = (Mappers::new(mappers), batch as usize);
-        Ok(Mapper { mappers, module: module.clone(), context, provided, batch, timeout })
+        Ok(Mapper { mappers, module: module.clone(), context, provided, batch, interrupt, timeout })
     }
 }
 
@@ -132,13 +153,15 @@ pub struct Mapper {
     context: Arc<gpu_run_wasi::Builder>,
     provided: Provided,
     batch: usize,
+    interrupt: Option<Interrupt>,
     timeout: Option<Duration>,
 }
 
 impl Mapper {
     pub fn builder(module: &Module) -> MapperBuilder {
         let (wasi, provided) = (Wasi::new(), Provided::default());
-        MapperBuilder { module: module.clone(), wasi, provided, batch: None, max_memory: None, timeout: None }
+        let (module, interrupt) = (module.clone(), None);
+        MapperBuilder { module, wasi, provided, batch: None, max_memory: None, interrupt, timeout: None }
     }
 
     /// Runs the program for each record, and returns the outputs in the records' order.
@@ -154,7 +177,8 @@ impl Mapper {
         Outputs { mapper: self, records, next: 0, under_way, ready: None }
     }
 
-    pub(crate) fn batch(&self) -> usize {
+    /// How many records run at once.
+    pub fn batch(&self) -> usize {
         self.batch
     }
 
@@ -184,7 +208,7 @@ impl Mapper {
     /// Returns the output of the record with this number.
     pub(crate) fn output(&self, number: u64, done: Done<'_>) -> Output {
         let failure = self.provided.failures.lock().remove(&number);
-        let status = Status::new(done.end.clone(), self.timeout.is_some(), failure);
+        let status = Status::new(done.end.clone(), self.timeout.is_some(), self.interrupt.as_ref(), failure);
         Output { status, stdout: done.stdout.to_vec(), stderr: done.stderr.to_vec() }
     }
 

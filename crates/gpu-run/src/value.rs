@@ -54,21 +54,29 @@ scalars! {
     f64, F64, |v| v.to_bits(), |w| f64::from_bits(w), u64;
 }
 
-/// The parameters of a typed function: a scalar, or a tuple of scalars.
-pub trait Parameters {
-    fn types() -> Vec<ValueType>;
-    fn values(self) -> Vec<Value>;
+/// A row of parameters, as words: see [`Scalar::to_word`].
+pub trait RowWords {
     /// Appends a word for each parameter.
     fn put_words(self, bytes: &mut Vec<u8>);
 }
 
+/// The results of a row, as words.
+pub trait ResultWords: Sized {
+    /// Returns `None` if these are not as many words as there are results.
+    fn of_words(words: &[[u8; 8]]) -> Option<Self>;
+}
+
+/// The parameters of a typed function: a scalar, or a tuple of scalars.
+pub trait Parameters: RowWords {
+    fn types() -> Vec<ValueType>;
+    fn values(self) -> Vec<Value>;
+}
+
 /// The results of a typed function: nothing, a scalar, or a tuple of scalars.
-pub trait Results: Sized {
+pub trait Results: ResultWords {
     fn types() -> Vec<ValueType>;
     /// Returns `None` if the values have other types.
     fn of_values(values: &[Value]) -> Option<Self>;
-    /// Returns `None` if these are not as many words as there are results.
-    fn of_words(words: &[[u8; 8]]) -> Option<Self>;
 }
 
 impl<S: Scalar> Parameters for S {
@@ -78,6 +86,9 @@ impl<S: Scalar> Parameters for S {
     fn values(self) -> Vec<Value> {
         vec![self.to_value()]
     }
+}
+
+impl<S: Scalar> RowWords for S {
     fn put_words(self, bytes: &mut Vec<u8>) {
         bytes.extend_from_slice(&self.to_word().to_le_bytes());
     }
@@ -93,6 +104,9 @@ impl<S: Scalar> Results for S {
             _ => None,
         }
     }
+}
+
+impl<S: Scalar> ResultWords for S {
     fn of_words(words: &[[u8; 8]]) -> Option<Self> {
         match words {
             [word] => Some(S::of_word(u64::from_le_bytes(*word))),
@@ -112,6 +126,9 @@ macro_rules! tuples {
                 let ($($name,)*) = self;
                 vec![$($name.to_value()),*]
             }
+        }
+
+        impl<$($name: Scalar),*> RowWords for ($($name,)*) {
             #[allow(non_snake_case, unused_variables)]
             fn put_words(self, bytes: &mut Vec<u8>) {
                 let ($($name,)*) = self;
@@ -128,6 +145,9 @@ macro_rules! tuples {
                 let [$($name),*] = values else { return None };
                 Some(($($name::of_value(*$name)?,)*))
             }
+        }
+
+        impl<$($name: Scalar),*> ResultWords for ($($name,)*) {
             #[allow(non_snake_case)]
             fn of_words(words: &[[u8; 8]]) -> Option<Self> {
                 let [$($name),*] = words else { return None };

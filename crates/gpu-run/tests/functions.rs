@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // In a test, that is an assertion.
 
-use gpu_run::{Caller, Command, Config, Engine, Error, Linker, Mapper, Module, Status, Store, Value};
+use gpu_run::{Caller, Command, Config, Engine, Error, Interrupt, Linker, Mapper, Module, Status, Store, Value, Words};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -371,4 +371,53 @@ fn a_service_answers_whoever_asks_and_ends_with_the_last() {
     for (i, output) in outputs.into_iter().enumerate() {
         assert_eq!(String::from_utf8_lossy(&output.unwrap().stdout), format!("{i}: RECORD {i}"));
     }
+}
+
+#[test]
+fn an_interrupt_ends_what_runs_and_what_would_begin() {
+    let text = r#"(module (func $f (export "_start") (loop $l (br $l))) (func (export "f") (param i32) (call $f)))"#;
+    let endless = module(text);
+    let interrupted = |raise: &dyn Fn(&Interrupt) -> Vec<Status>| {
+        let interrupt = Interrupt::new();
+        let raised = interrupt.clone();
+        let thread = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(200));
+            raised.raise();
+        });
+        let statuses = raise(&interrupt);
+        assert!(
+            !statuses.is_empty() && statuses.iter().all(|status| matches!(status, Status::Interrupted)),
+            "{statuses:?}"
+        );
+        thread.join().unwrap();
+    };
+    interrupted(&|interrupt| {
+        let outputs = Command::new(&endless).interrupt(interrupt).outputs(3).unwrap();
+        outputs.into_iter().map(|output| output.status).collect()
+    });
+    interrupted(&|interrupt| {
+        // More records than two batches have.
+        let mut mapper = Mapper::builder(&endless).batch(4).interrupt(interrupt).build().unwrap();
+        mapper.map(vec![""; 20]).map(|output| output.unwrap().status).collect()
+    });
+    interrupted(&|interrupt| {
+        let mut function = Mapper::builder(&endless).interrupt(interrupt).function_of_words("f").unwrap();
+        function.map([Words::from([1]), Words::from([2])]).map(|row| row.unwrap().unwrap_err()).collect()
+    });
+    let command = Command::new(&endless).interrupt(&Interrupt::new()).timeout(Duration::from_millis(50));
+    assert!(matches!(command.output().unwrap().status, Status::TimedOut), "one that is not raised does nothing");
+}
+
+#[test]
+fn words_are_what_typed_functions_take_and_give() {
+    let text = r#"(module (func (export "swap") (param i32 f64) (result f64 i32) (local.get 1) (local.get 0)))"#;
+    let mut swap = Mapper::builder(&module(text)).function_of_words("swap").unwrap();
+    let rows = (0..100u32).map(|i| Words::from([u64::from(i.wrapping_neg()), f64::from(i).to_bits()]));
+    for (i, swapped) in (0u32..).zip(swap.map(rows)) {
+        let expected = [f64::from(i).to_bits(), u64::from(i.wrapping_neg())];
+        assert_eq!(*swapped.unwrap().unwrap(), expected);
+    }
+    let text = r#"(module (func (export "f") (param funcref)))"#;
+    let refused = Mapper::builder(&module(text)).function_of_words("f").unwrap_err();
+    assert_eq!(refused.to_string(), "`f` has type (funcref) -> (): funcref is no number");
 }

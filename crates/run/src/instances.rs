@@ -56,6 +56,7 @@ pub fn run(
         ..Extent::default()
     };
     let stages = Stages::new(program.clone(), extent, EntryCall { selector, words }, options.common_of(program)?)?;
+    options.interrupt.iter().for_each(|flag| stages.stop_when(flag.clone()));
     let mut run = Run {
         outcomes: vec![None; contexts.len()],
         stages,

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 pub struct RunOptions {
     /// When the whole run is to be stopped.
     pub deadline: Option<Instant>,
-    /// A program with threads is stopped when this becomes true.
+    /// The run is stopped when this becomes true.
     pub interrupt: Option<Arc<AtomicBool>>,
     /// Who looks at the threads of a program with threads while it runs.
     pub onlooker: Option<Arc<dyn Onlooker>>,

@@ -16,8 +16,8 @@ use gpu_run_compiler::{APART_LANES, Error, Program, Sibling};
 use gpu_run_device::{Device, Patience, Properties, cpu, describe_holders};
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// How much of a device the instances of a program may take.
@@ -211,6 +211,7 @@ pub struct Stages {
     is_on_host: AtomicBool,
     looked: Mutex<Instant>,
     looked_for_stack: Mutex<Instant>,
+    interrupt: OnceLock<Arc<AtomicBool>>,
 }
 
 /// Returns how many instances run at once after `at_once` of them used up the memory that they share.
@@ -239,7 +240,13 @@ impl Stages {
             is_on_host: AtomicBool::default(),
             looked: Mutex::new(Instant::now()),
             looked_for_stack: Mutex::new(Instant::now()),
+            interrupt: OnceLock::new(),
         })
+    }
+
+    /// Launches of stages that are made from here on are stopped when the flag becomes true. Only the first flag counts.
+    pub fn stop_when(&self, flag: Arc<AtomicBool>) {
+        let _ = self.interrupt.set(flag);
     }
 
     fn bounds(&self) -> MutexGuard<'_, Bounds> {
@@ -533,10 +540,11 @@ impl Stages {
         };
         let lanes = if plan.build == Some(Sibling::Apart) { Some(APART_LANES) } else { self.extent.lanes };
         let stack = plan.allowance.stack;
-        let (slots, size) = (program.clone(), sizes.clone());
+        let (slots, size, interrupt) = (program.clone(), sizes.clone(), self.interrupt.get().cloned());
         let make = move |capacity: u64| {
             let mut batch = Slots::new(&slots, capacity, size.clone(), stack)?;
             batch.set_lanes(lanes);
+            batch.stop_when(interrupt.clone());
             batch.set_arguments(&words)?;
             Ok(batch)
         };

@@ -1,12 +1,11 @@
 //! `gpu-run build` and `gpu-run test`: cargo with gpu-run's own std.
 
 use super::own_std::OwnStd;
-use super::settings::Settings;
-use super::toolchain;
 use crate::args::CargoArgs;
 use anyhow::Result;
 use gpu_run_console::failure::Failure;
 use gpu_run_sysroot::{Panic, Target};
+use gpu_run_toolchain::{Settings, become_cargo, cargo_with};
 use std::ffi::{OsStr, OsString};
 
 /// Runs a command of cargo in place of gpu-run, so that signals reach it and its end is the end.
@@ -15,9 +14,9 @@ pub(crate) fn run(command: &str, args: &CargoArgs) -> Result<u8> {
     let settings = Settings::of(target.name(), &cargo_args);
     let own_std = OwnStd::find(target, panic, settings.rustc())?;
     // Mistakes that can be seen before a std is made are reported before.
-    let cargo = toolchain::cargo_with(command, target.name(), &settings, &own_std.sysroot, &cargo_args)?;
+    let cargo = cargo_with(command, target.name(), &settings, &own_std.sysroot, &cargo_args)?;
     own_std.make()?;
-    Err(toolchain::become_cargo(cargo))
+    Err(become_cargo(cargo))
 }
 
 /// Takes `--threads`, `--unwind` and `--target` from cargo's options; what is behind `--` is left alone.

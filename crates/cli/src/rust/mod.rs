@@ -1,6 +1,4 @@
-//! Rust sources become programs: the installed toolchain, gpu-run's own std, and `gpu-run build`.
+//! `gpu-run build` and `gpu-run test`, and gpu-run's own std, which they make.
 
 pub(crate) mod front;
 mod own_std;
-mod settings;
-pub(crate) mod toolchain;

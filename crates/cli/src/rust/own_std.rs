@@ -3,37 +3,17 @@
 use crate::args::CacheArgs;
 use crate::program_cache;
 use anyhow::Result;
-use gpu_run_cache::trust::{self, Others};
+use gpu_run_cache::trust;
 use gpu_run_console::failure::Failure;
 use gpu_run_console::progress::Progress;
 use gpu_run_sysroot::{Error, Panic, Rust, Step, Sysroot, Target};
+use gpu_run_toolchain::{check, rust};
 use std::cell::OnceCell;
-use std::env;
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// What a Rust prints whose cargo cannot get the crates that std needs.
 const NO_CRATES: [&str; 5] =
     ["offline", "failed to download", "download of", "failed to get", "Unable to update registry"];
-
-/// Returns the sysroot with gpu-run's own std for a target, if it was made for the installed Rust.
-pub(crate) fn made(target: Target, rustc: PathBuf, cache: &CacheArgs) -> Option<PathBuf> {
-    let cache = place(cache).ok()?.ok()?;
-    // Asking rustc takes a moment: not where nothing was ever made.
-    if !Sysroot::folder_in(&cache).is_dir() {
-        return None;
-    }
-    let sysroot = Sysroot::of(&cache, &rust(rustc).ok()?, Panic::Aborts);
-    if !sysroot.has(target) {
-        return None;
-    }
-    if let Err(why) = check(&cache, &sysroot) {
-        tracing::warn!("gpu-run's own std is not used: {why}");
-        return None;
-    }
-    sysroot.note_use();
-    Some(sysroot.path().to_owned())
-}
 
 /// The std that a command of cargo is to use.
 #[derive(Debug)]
@@ -47,7 +27,7 @@ pub(crate) struct OwnStd {
 impl OwnStd {
     /// Finds the place of the std, where it was made or will be.
     pub(crate) fn find(target: Target, panic: Panic, rustc: PathBuf) -> Result<OwnStd> {
-        let cache = place(&CacheArgs::default())?
+        let cache = program_cache::place(&CacheArgs::default())?
             .map_err(|why| Failure::environment(format!("there is no place to keep gpu-run's std: {why}")))?;
         let rust = rust(rustc).map_err(|error| advised(error, target))?;
         let sysroot = Sysroot::of(&cache, &rust, panic);
@@ -92,26 +72,6 @@ impl OwnStd {
         }
         made.map_err(|error| advised(error, self.target).into())
     }
-}
-
-/// Returns the cache's folder. A run that keeps no compiled programs uses the std that was made nevertheless.
-fn place(cache: &CacheArgs) -> Result<Result<PathBuf, String>> {
-    program_cache::place(&CacheArgs { no_cache: false, ..cache.clone() })
-}
-
-fn rust(rustc: PathBuf) -> gpu_run_sysroot::Result<Rust> {
-    Rust::of(rustc, env::var_os("CARGO").map_or_else(|| "cargo".into(), PathBuf::from))
-}
-
-/// A std becomes part of programs: the folders that lead to it are checked as the cache of programs checks its own.
-fn check(cache: &Path, sysroot: &Sysroot) -> Result<(), String> {
-    for folder in [cache, &Sysroot::folder_in(cache), sysroot.path()] {
-        match trust::open_folder(folder, Others::MayRead) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(format!("{}: {error}", folder.display())),
-            _ => {}
-        }
-    }
-    Ok(())
 }
 
 fn advised(error: Error, target: Target) -> Failure {

@@ -25,6 +25,7 @@ use gpu_run_run::{Allowance, CommonMemory, Extent, Job, RunStats, Watch};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// A loaded program, and slots for a number of its instances.
@@ -84,6 +85,11 @@ impl Mapper {
         let plan = Mutex::new(stages.as_ref().map(Stages::first));
         let (learned, recycled) = (Mutex::default(), Arc::default());
         Ok(Self { inner: Arc::new(Inner { program, stages, watch, extent, plan, learned, probation, recycled }) })
+    }
+
+    /// Launches are stopped when the flag becomes true. To be called before the first batch, and once.
+    pub fn stop_when(&self, flag: Arc<AtomicBool>) {
+        self.inner.stages.iter().for_each(|stages| stages.stop_when(flag.clone()));
     }
 
     /// Returns how many instances run at once. A batch may have more: it then takes several launches.

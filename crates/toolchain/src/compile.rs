@@ -5,9 +5,8 @@
 //! if `gpu-run build` has made it, rustc's own sysroot, and a sysroot in the folder `.tools` of a Cargo project that contains the source, the current folder or the
 //! gpu-run binary.
 
-use super::own_std;
-use super::settings::{self, Flags, Settings};
-use crate::args::CacheArgs;
+use crate::own_std;
+use crate::settings::{self, Flags, Settings};
 use anyhow::{Context, Result, bail};
 use gpu_run_console::failure::Failure;
 use gpu_run_sysroot::{Sysroot, Target};
@@ -21,8 +20,8 @@ use std::process::{Command, Stdio};
 
 const TARGET: &str = "wasm32-wasip1";
 
-/// Compiles a single Rust file; rustc's messages go to stderr.
-pub(crate) fn compile_file(file: &Path, cache: &CacheArgs) -> Result<Vec<u8>> {
+/// Compiles a single Rust file; rustc's messages go to stderr. `cache` is gpu-run's, where its own std may be.
+pub fn compile_file(file: &Path, cache: Option<&Path>) -> Result<Vec<u8>> {
     let mut flags = settings::of_variables(TARGET);
     if let Some(sysroot) = sysroot_for(file, &flags, rustc().into(), cache)? {
         flags.push(sysroot_flag(&sysroot)?);
@@ -52,7 +51,7 @@ pub(crate) fn compile_file(file: &Path, cache: &CacheArgs) -> Result<Vec<u8>> {
 }
 
 /// Builds a package in release mode and returns the path of its binary; cargo's messages go to stderr.
-pub(crate) fn build_package(folder: &Path, bin: Option<&str>, cache: &CacheArgs) -> Result<PathBuf> {
+pub fn build_package(folder: &Path, bin: Option<&str>, cache: Option<&Path>) -> Result<PathBuf> {
     let manifest = folder.join("Cargo.toml");
     let chosen = choose(&binaries(&manifest)?, bin, &folder.display().to_string())?;
     let mut cargo = Command::new(cargo());
@@ -85,7 +84,7 @@ pub(crate) fn build_package(folder: &Path, bin: Option<&str>, cache: &CacheArgs)
 }
 
 /// Returns cargo with a command for a target, which uses the std of a sysroot.
-pub(crate) fn cargo_with(
+pub fn cargo_with(
     command: &str,
     target: &str,
     settings: &Settings,
@@ -127,7 +126,7 @@ pub(crate) fn cargo_with(
 }
 
 /// Runs cargo in place of gpu-run; returns why it cannot.
-pub(crate) fn become_cargo(mut cargo: Command) -> anyhow::Error {
+pub fn become_cargo(mut cargo: Command) -> anyhow::Error {
     tracing::info!(command = ?cargo, "running cargo");
     not_started("cargo", &cargo.exec()).into()
 }
@@ -236,7 +235,7 @@ fn executable(line: &str, name: &str) -> Option<PathBuf> {
 }
 
 /// Returns the sysroot that std is taken from, unless that is rustc's own, or one that the user's flags name.
-fn sysroot_for(source: &Path, flags: &[String], rustc: PathBuf, cache: &CacheArgs) -> Result<Option<PathBuf>> {
+fn sysroot_for(source: &Path, flags: &[String], rustc: PathBuf, cache: Option<&Path>) -> Result<Option<PathBuf>> {
     if named_sysroot(flags).is_some() {
         return Ok(None);
     }
@@ -247,7 +246,7 @@ fn sysroot_for(source: &Path, flags: &[String], rustc: PathBuf, cache: &CacheArg
         }
         return Ok(Some(sysroot));
     }
-    if let Some(sysroot) = own_std::made(Target::Wasip1, rustc, cache) {
+    if let Some(sysroot) = cache.and_then(|cache| own_std::made(Target::Wasip1, rustc, cache)) {
         return Ok(Some(sysroot));
     }
     if rustc_has_target()? {
@@ -323,11 +322,11 @@ fn crate_name(file: &Path) -> String {
     name
 }
 
-pub(super) fn rustc() -> OsString {
+pub(crate) fn rustc() -> OsString {
     env::var_os("RUSTC").unwrap_or_else(|| "rustc".into())
 }
 
-pub(super) fn cargo() -> OsString {
+pub(crate) fn cargo() -> OsString {
     env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 

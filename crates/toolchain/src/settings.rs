@@ -3,7 +3,7 @@
 //! gpu-run adds flags to the user's. A variable or an option that adds some makes cargo ignore those from other places, so gpu-run
 //! asks cargo for what is configured, and hands over all of the flags that apply in the variable that comes before everything else.
 
-use super::toolchain::{cargo, rustc};
+use crate::compile::{cargo, rustc};
 use serde_json::Value;
 use std::env;
 use std::ffi::OsString;
@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 
 /// Whom flags are for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Flags {
+pub enum Flags {
     Rustc,
     /// rustdoc, which compiles the examples in documentation.
     Rustdoc,
@@ -65,7 +65,7 @@ fn text(variable: &str) -> Option<String> {
 
 /// The settings of cargo for a target.
 #[derive(Clone, Debug)]
-pub(crate) struct Settings {
+pub struct Settings {
     target: &'static str,
     /// The options `--config` of the user's.
     config: Vec<OsString>,
@@ -73,7 +73,7 @@ pub(crate) struct Settings {
 
 impl Settings {
     /// `args` are those of a command of cargo.
-    pub(crate) fn of(target: &'static str, args: &[OsString]) -> Settings {
+    pub fn of(target: &'static str, args: &[OsString]) -> Settings {
         let mut config = Vec::new();
         let mut args = args.iter().take_while(|arg| *arg != "--");
         while let Some(arg) = args.next() {
@@ -87,7 +87,7 @@ impl Settings {
     }
 
     /// Returns the user's flags: the first place that has any counts, and all entries for the target are one place.
-    pub(crate) fn flags(&self, kind: Flags) -> Vec<String> {
+    pub fn flags(&self, kind: Flags) -> Vec<String> {
         if let Some(flags) = kind.of_variables() {
             return flags;
         }
@@ -100,19 +100,19 @@ impl Settings {
         flags
     }
 
-    pub(crate) fn has_runner(&self) -> bool {
+    pub fn has_runner(&self) -> bool {
         self.get(&format!("target.{}.runner", self.target)).is_some()
             || self.conditional().iter().any(|entry| !entry["runner"].is_null())
     }
 
     /// Whether the user chose a linker.
-    pub(crate) fn has_linker(&self) -> bool {
+    pub fn has_linker(&self) -> bool {
         self.get(&format!("target.{}.linker", self.target)).is_some()
             || self.conditional().iter().any(|entry| !entry["linker"].is_null())
     }
 
     /// Returns the rustc that cargo uses.
-    pub(crate) fn rustc(&self) -> PathBuf {
+    pub fn rustc(&self) -> PathBuf {
         if env::var_os("RUSTC").is_none()
             && let Some(Value::String(path)) = self.get("build.rustc")
         {
