@@ -176,9 +176,9 @@ const BACKTRACE: &str = include_str!("own_std/backtrace.rs");
 const FUNCTIONS: &str = "   0: app::inner
              at FOLDER/app.rs:5:5
    1: app::outer
-             at FOLDER/app.rs:10:25
+             at FOLDER/app.rs:10:29
    2: app::outer
-             at FOLDER/app.rs:10:47
+             at FOLDER/app.rs:10:46
    3: app::main
 ";
 
@@ -213,14 +213,16 @@ fn backtraces_need_noted_calls() {
 
 /// It asks for the functions at a hundred thousand places, which are all there is.
 const ASKS: &str = "
+#[repr(C)]
+struct Output(*mut u8, usize);
 #[link(wasm_import_module = \"wasi_snapshot_preview1\")]
 unsafe extern \"C\" {
-    fn fd_pread(fd: u32, to: *const (*mut u8, usize), count: usize, offset: u64, read: *mut u32) -> i32;
+    fn fd_pread(fd: u32, to: *const Output, count: usize, offset: u64, read: *mut u32) -> i32;
 }
 fn main() {
     let (mut buffer, mut read, mut known) = ([0u8; 4096], 0, 0);
     for place in 0..100_000u64 {
-        let to = (buffer.as_mut_ptr(), buffer.len());
+        let to = Output(buffer.as_mut_ptr(), buffer.len());
         let errno = unsafe { fd_pread(0x67707501, &to, 1, 11 | place << 32, &mut read) };
         assert_eq!(errno, 0);
         known += u32::from(read > 0);
