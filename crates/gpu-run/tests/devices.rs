@@ -29,7 +29,10 @@ fn echo(devices: &str, records: usize) -> (Vec<String>, Option<Error>) {
     for output in mapper.map((0..records).map(|i| format!("record {i}"))) {
         match output {
             Ok(output) => outputs.push(String::from_utf8(output.stdout).unwrap()),
-            Err(error) => failed = Some(error),
+            Err(error) => {
+                failed = Some(error);
+                break;
+            }
         }
     }
     (outputs, failed)

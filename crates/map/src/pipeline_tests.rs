@@ -200,7 +200,7 @@ fn fate() -> impl Strategy<Value = Option<Fate>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(60))]
 
     /// Whatever devices are lost, and where, each record is written once and in order, up to where no device is left.
     #[test]
@@ -243,7 +243,7 @@ fn a_fast_device_does_more_but_does_not_run_away() {
     assert_eq!(ran.output, expected);
     let [slow, fast] = &ran.shares[..] else { panic!("two devices") };
     assert!(slow.batches >= 2 && fast.batches > 2 * slow.batches, "{slow:?} {fast:?}");
-    assert_eq!(slow.records + fast.records, 150);
+    assert_eq!(slow.batches + fast.batches, 30, "all are full, although they waited");
     let ahead = fakes[0].shared.ahead.load(SeqCst);
     assert!(ahead > 2 * BATCH as u64 && ahead <= suspected_batches(2) * BATCH as u64, "{ahead} records ahead");
 }

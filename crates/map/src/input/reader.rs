@@ -292,7 +292,7 @@ struct Gathered {
     first: u64,
     records: Vec<Record>,
     bytes: usize,
-    /// When it was begun, or last offered.
+    /// When its first record was read, or it was last offered.
     since: Instant,
 }
 
@@ -302,6 +302,10 @@ impl Gathered {
     }
 
     fn add(&mut self, record: Record) {
+        // Not when the batch before was given: that may have waited for long.
+        if self.records.is_empty() {
+            self.since = Instant::now();
+        }
         self.bytes += record.stdin.len() + RECORD_OVERHEAD_BYTES;
         self.records.push(record);
     }
