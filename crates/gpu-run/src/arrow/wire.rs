@@ -147,18 +147,23 @@ impl Shape {
     /// Looks at the next array, and those within it.
     fn array(&mut self, field: &Field) -> Option<()> {
         let (length, nulls) = self.nodes.next()?;
-        let (others, children) = match field.data_type() {
+        // Of what size the numbers are in the buffer behind that of the nulls, if arrow-data takes it whole; how many buffers follow.
+        let (size, more, children) = match field.data_type() {
             DataType::Null => return Some(()),
-            DataType::Utf8 | DataType::Binary | DataType::LargeUtf8 | DataType::LargeBinary => (2, Vec::new()),
-            DataType::List(element) => (1, vec![element.clone()]),
-            DataType::Struct(fields) => (0, fields.iter().cloned().collect()),
-            _ => (1, Vec::new()),
+            DataType::Utf8 | DataType::Binary => (4, 1, Vec::new()),
+            DataType::LargeUtf8 | DataType::LargeBinary => (8, 1, Vec::new()),
+            DataType::List(element) => (4, 0, vec![element.clone()]),
+            DataType::Struct(fields) => (0, 0, fields.iter().cloned().collect()),
+            _ => (1, 0, Vec::new()),
         };
         let validity = self.lengths.next()?;
         if nulls > 0 && validity.checked_mul(8)? < length {
             return None;
         }
-        (0..others).try_for_each(|_| self.lengths.next().map(drop))?;
+        if size > 0 && self.lengths.next()? % size != 0 {
+            return None;
+        }
+        (0..more).try_for_each(|_| self.lengths.next().map(drop))?;
         children.iter().try_for_each(|child| self.array(child))
     }
 }
