@@ -19,17 +19,17 @@ import pyarrow as pa
 import ray
 from ray.cluster_utils import Cluster
 
-RECORDS = 40_000
+RECORDS = 20_000
 BATCH = 500
 
 
 def mapped(marks: str, **options: object):
-    """Returns the dataset after the program. Its actors leave marks: a file for each of their processes."""
+    """Returns the dataset after the program. Its actors leave marks: a file for each of their processes, with its number and node."""
     mapper = gpu_run.ray.Mapper(gpu_run.examples.UPPER, column="text", device="cpu", id_column="id", **options)
 
     class Marking(mapper):
         def __call__(self, table):
-            Path(marks, str(os.getpid())).touch()
+            Path(marks, f"{os.getpid()}-{ray.get_runtime_context().get_node_id()}").touch()
             return super().__call__(table)
 
     table = pa.table({"id": range(RECORDS), "text": [f"record {i}" for i in range(RECORDS)]})
@@ -53,35 +53,37 @@ def check(name: str, when_it_runs) -> None:
     print(f"{name}: {RECORDS} records, each once, by {processes} processes, in {time.monotonic() - began:.1f} s", flush=True)
 
 
-def first_mark(marks: Path, seconds: float = 120) -> int:
+def first_mark(marks: Path, nodes: list[str], seconds: float = 120) -> tuple[int, str]:
+    """Waits for an actor that works on one of these nodes; returns its process and its node."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        if found := sorted(marks.iterdir()):
-            return int(found[0].name)
+        for mark in marks.iterdir():
+            process, node = mark.name.split("-")
+            if node in nodes:
+                return int(process), node
         time.sleep(0.01)
     raise TimeoutError("no actor began")
 
 
-def kill_an_actor(marks: Path) -> None:
-    os.kill(first_mark(marks), signal.SIGKILL)
-
-
 def main() -> None:
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 2})
-    nodes = [cluster.add_node(num_cpus=2) for _ in range(2)]
+    # The three actors do not all fit on the head.
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+    added = {f"node{i}": cluster.add_node(num_cpus=2, resources={f"node{i}": 1}) for i in range(2)}
     cluster.wait_for_nodes()
     ray.init(address=cluster.address, log_to_driver=False)
     ray.data.DataContext.get_current().enable_progress_bars = False
-    assert len([node for node in ray.nodes() if node["Alive"]]) == 3
+    names = {node["NodeID"]: name for node in ray.nodes() for name in added if name in node["Resources"]}
+    assert len(ray.nodes()) == 3 and len(names) == 2
+
+    def kill_an_actor(marks: Path) -> None:
+        os.kill(first_mark(marks, list(names))[0], signal.SIGKILL)
+
+    def kill_a_node(marks: Path) -> None:
+        cluster.remove_node(added[names[first_mark(marks, list(names))[1]]], allow_graceful=False)
 
     check("three nodes", lambda marks: None)
     check("an actor killed", kill_an_actor)
-
-    def kill_a_node(marks: Path) -> None:
-        first_mark(marks)
-        cluster.remove_node(nodes[0], allow_graceful=False)
-
-    check("a node killed", kill_a_node)
+    check("a node killed, on which an actor worked", kill_a_node)
     assert len([node for node in ray.nodes() if node["Alive"]]) == 2
 
     # A record that fails is named by its id.
