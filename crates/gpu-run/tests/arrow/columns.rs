@@ -91,6 +91,8 @@ fn column(ty: &str, rows: usize) -> BoxedStrategy<Column> {
         "uint64" => primitive!(UInt64Array, rows, any::<u64>()),
         "float32" => primitive!(Float32Array, rows, any::<f32>()),
         "float64" => primitive!(Float64Array, rows, any::<f64>()),
+        // Without infinities on the way: WebAssembly leaves open which NaN the sine of one is.
+        "moderate float64" => primitive!(Float64Array, rows, -1e9..1e9f64),
         "date32" => primitive!(Date32Array, rows, -100_000..100_000i32),
         "time64" => primitive!(Time64MicrosecondArray, rows, 0..86_400_000_000i64),
         "timestamp" => primitive!(TimestampMicrosecondArray, rows, -1_i64 << 50..1 << 50),
