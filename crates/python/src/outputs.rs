@@ -34,7 +34,7 @@ enum Message {
     Ready(usize),
     Outputs(Vec<Output>),
     /// All is done, with the mapper for whoever comes next; or something failed.
-    End(Result<Idle, Error>),
+    End(Box<Result<Idle, Error>>),
 }
 
 /// The records as the mapper takes them.
@@ -134,7 +134,7 @@ impl Flow {
                 let _ = messages.send(Message::Ready(mapper.batch()));
                 run(mapper, records, &messages)
             });
-            let _ = messages.send(Message::End(end.map(|()| idle)));
+            let _ = messages.send(Message::End(Box::new(end.map(|()| idle))));
         })?;
         Ok(Self {
             source: Some(source),
