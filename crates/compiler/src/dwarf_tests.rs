@@ -125,8 +125,8 @@ fn more_units_than_there_may_be_are_not_read() {
     let abbreviations = [abbreviation(1, gimli::DW_TAG_compile_unit, false, &PC), vec![0]].concat();
     let one = unit(&[&[1][..], &WHOLE].concat());
     let of = |count| dwarf(&[(".debug_abbrev", abbreviations.clone()), (".debug_info", one.repeat(count))]);
-    assert!(of(2).look(|_, _| ()).is_some());
-    assert!(of(MAX_UNITS + 1).look(|_, _| ()).is_none());
+    assert!(of(2).look(MAX_TIME, |_, _| ()).is_some());
+    assert!(of(MAX_UNITS + 1).look(MAX_TIME, |_, _| ()).is_none());
 }
 
 #[test]
