@@ -65,12 +65,10 @@ impl Reader {
 }
 
 impl Piece {
-    fn done(mut self) -> impl Future<Output = Result<Bytes, Error>> + Send + 'static {
-        async move {
-            match (&mut self.0).await {
-                Ok(bytes) => bytes,
-                Err(error) => Err(Error::Failed { object: "a request".into(), message: error.to_string() }),
-            }
+    async fn done(mut self) -> Result<Bytes, Error> {
+        match (&mut self.0).await {
+            Ok(bytes) => bytes,
+            Err(error) => Err(Error::Failed { object: "a request".into(), message: error.to_string() }),
         }
     }
 }

@@ -79,8 +79,7 @@ fn forward(mut client: TcpStream, server: SocketAddr, faults: Faults, fails: boo
     };
     let mut buffer = vec![0; 64 << 10];
     let mut passed = false;
-    loop {
-        let Ok(count) = upstream.read(&mut buffer) else { break };
+    while let Ok(count) = upstream.read(&mut buffer) {
         let now = count.min(left);
         if count == 0 || client.write_all(&buffer[..now]).is_err() {
             break;

@@ -50,7 +50,7 @@ enum Sink {
     Object {
         object: Object,
         /// From [`Target::begin`] on, until it is finished.
-        upload: Option<Upload>,
+        upload: Option<Box<Upload>>,
     },
     Folder {
         root: Arc<Folder>,
@@ -236,7 +236,7 @@ impl Target {
     pub(crate) fn begin(&mut self, mut from: Progress) -> Result<(), Error> {
         let Some(journal) = &self.journal else { return Ok(()) };
         if let Sink::Object { object, upload } = &mut self.sink {
-            *upload = Some(begin_upload(object, journal, &mut from)?);
+            *upload = Some(Box::new(begin_upload(object, journal, &mut from)?));
         }
         // A run that was killed leaves its journal behind.
         let leftovers = journal.exists();
