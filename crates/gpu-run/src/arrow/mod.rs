@@ -27,7 +27,7 @@
 //!     ("b", column(vec![Some(25), Some(0), Some(1)])),
 //! ])?;
 //! let called = functions.call("gcd", &rows)?;
-//! assert_eq!(*called.batch.column(0), column(vec![Some(5), Some(5), None]));
+//! assert_eq!(called.batch.column(0), &column(vec![Some(5), Some(5), None]));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
