@@ -14,8 +14,9 @@ mod support;
 use libtest_mimic::{Arguments, Failed, Trial};
 use proxy::{Faults, Proxy};
 use server::Server;
-use std::fmt::Write;
-use std::net::SocketAddr;
+use std::fmt::Write as _;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -30,6 +31,7 @@ const TESTS: &[(&str, Test)] = &[
     ("an_empty_object_gives_an_empty_object", an_empty_object_gives_an_empty_object),
     ("an_object_is_mapped_to_a_file_and_a_file_to_an_object", between_objects_and_files),
     ("web_pages_are_read", web_pages_are_read),
+    ("answers_of_another_length_are_not_taken", answers_of_another_length_are_not_taken),
     ("shards_of_an_object_give_what_the_whole_gives", shards_of_an_object_give_what_the_whole_gives),
     ("broken_connections_lose_nothing", |server| faults(server, Faults::Broken)),
     ("servers_that_are_too_busy_lose_nothing", |server| faults(server, Faults::Busy)),
@@ -137,6 +139,38 @@ fn web_pages_are_read(server: &Server) {
     let at = server.address();
     run(&place, at, &format!("-i http://{at}/{bucket}/in.jsonl -o out")).gives(0, "");
     is_same(&std::fs::read(place.path().join("out")).unwrap(), &text);
+}
+
+/// Of a server that says how long an object is, and then gives nothing of it, or more.
+fn answers_of_another_length_are_not_taken(_: &Server) {
+    let place = place();
+    for body in ["", "0123456789abcdefghij"] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = listener.local_addr().unwrap();
+        thread::spawn(move || {
+            for mut client in listener.incoming().flatten() {
+                let (mut request, mut bytes) = (Vec::new(), [0; 1 << 10]);
+                while !request.ends_with(b"\r\n\r\n") {
+                    match client.read(&mut bytes) {
+                        Ok(count) if count > 0 => request.extend_from_slice(&bytes[..count]),
+                        _ => break,
+                    }
+                }
+                let common = "Last-Modified: Thu, 19 Nov 2026 20:00:00 GMT\r\nETag: \"a\"\r\nConnection: close";
+                let _ = match request.starts_with(b"HEAD") {
+                    true => write!(client, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n{common}\r\n\r\n"),
+                    false => write!(
+                        client,
+                        "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-9/10\r\nContent-Length: {}\r\n{common}\r\n\r\n{body}",
+                        body.len()
+                    ),
+                };
+            }
+        });
+        let mut child = map(&place, at, &format!("-i http://{at}/in -o out"));
+        let child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        Ran::from(child.wait_with_output().unwrap()).gives(75, "").says(&["not as long as its head says"]);
+    }
 }
 
 fn shards_of_an_object_give_what_the_whole_gives(server: &Server) {

@@ -1,7 +1,7 @@
 //! Objects in S3, in Google Cloud Storage and on web servers, as files: read from any place on ([`Reader`]), and written in parts, so that
 //! another process can continue ([`Upload`]).
 //!
-//! Requests that fail are made again, for some minutes; what an object is must not change meanwhile. Credentials come from the environment
+//! Requests that fail are made again for a while; what an object is must not change meanwhile. Credentials come from the environment
 //! and are never shown.
 
 mod error;

@@ -115,7 +115,8 @@ impl Object {
 
     /// The object in the same place whose name has a suffix.
     pub fn beside(&self, suffix: &str) -> Self {
-        let path = Path::parse(format!("{}{suffix}", self.path)).unwrap_or_else(|_| self.path.clone());
+        // No other object may stand in for it: it could be this one.
+        let path = Path::parse(format!("{}{suffix}", self.path)).expect("a path with a longer name is a path");
         Self { path, name: format!("{}{suffix}", self.name), ..self.clone() }
     }
 
