@@ -47,13 +47,15 @@ impl Team {
         if self.groups == 1 {
             return barrier();
         }
-        fence();
+        // What the workgroup's threads wrote is visible to the first warp after the barrier, and to everybody after that warp's fence; in
+        // the same way its second fence is one for all of them.
         barrier();
         if thread() < WARP {
+            fence();
             self.meet_groups();
+            fence();
         }
         barrier();
-        fence();
     }
 
     /// The barrier of the workgroups, called by one warp of each: the last workgroup to arrive releases all.
@@ -67,9 +69,11 @@ impl Team {
         }
         let mut looks = 0;
         while acquire(S_GENERATION) == generation {
-            // The other workgroups usually arrive soon: sleep only after 1000 looks.
-            sleep(if looks < 1000 { 0 } else { 500 });
             looks += 1;
+            // The other workgroups usually arrive soon: sleep only after 8000 looks. Until then, only every eighth look gives way to others.
+            if looks % 8 == 0 {
+                sleep(if looks < 8000 { 0 } else { 500 });
+            }
         }
         // Each lane polled by itself; the ballot brings the lanes together again.
         ballot(1);

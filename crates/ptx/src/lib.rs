@@ -103,6 +103,9 @@ fn assemble(
         read_only::define(program.read_only(), &mut out);
     }
     slow_paths.define(&mut out, program);
+    if let Some(region) = program.gang_region() {
+        gang::define(&mut out, region);
+    }
     if program.is_threads() {
         step::define(&mut out);
         wait::define(&mut out);

@@ -20,13 +20,14 @@
 ;;   // load
 ;;   .func (.reg .b32 %out) f1_load (.reg .b64 %a0, .reg .b32 %a1)
 ;;   {
-;;       .reg .b32 %r<3>;  .reg .b64 %d<9>;  .reg .pred %p<2>;
+;;       .reg .b32 %r<4>;  .reg .b64 %d<6>;  .reg .pred %p<1>;
 ;;       and.b64 %d1, %a0, -65536;
-;;       add.u64 %d2, %d1, 65536;
-;;       mov.b32 %r1, 327680;
+;;       mov.u32 %r1, %nctaid.y;
+;;       mad.wide.u32 %d2, %r1, 65536, %d1;
+;;       mov.b32 %r2, 327680;
 ;;   $B0:
-;;       shf.r.wrap.b32 %r2, %a1, %a1, 2;
-;;       setp.ge.u32 %p0, %r2, %r1;
+;;       shf.r.wrap.b32 %r3, %a1, %a1, 2;
+;;       setp.ge.u32 %p0, %r3, %r2;
 ;;       @%p0 bra $X0;
 ;;       cvt.u64.u32 %d3, %a1;
 ;;       add.u64 %d4, %d2, %d3;
@@ -36,27 +37,21 @@
 ;;       ret;
 ;;   $X0:
 ;;       mov.b64 %d5, 0x020000010000007E;
-;;       and.b64 %d6, %a0, -65536;
-;;       atom.relaxed.gpu.global.cas.b64 %d7, [%d6], 0, %d5;
-;;       setp.eq.u64 %p1, %d7, 0;
-;;       ld.global.u64 %d8, [%d6+24];
-;;       @%p1 st.relaxed.sys.global.u64 [%d8+8], %a0;
-;;       @%p1 st.release.sys.global.u64 [%d8], %d5;
-;;       st.relaxed.gpu.global.u32 [%d6+128], 1;
-;;       st.volatile.shared.u32 [workgroup_trapped], 1;
+;;       call gang_trap, (%a0, %d5);
 ;;       exit;
 ;;   }
 ;; load_wide as PTX:
 ;;   // load_wide
 ;;   .func (.reg .b64 %out) f2_load_wide (.reg .b64 %a0, .reg .b32 %a1)
 ;;   {
-;;       .reg .b32 %r<2>;  .reg .b64 %d<10>;  .reg .pred %p<2>;
+;;       .reg .b32 %r<3>;  .reg .b64 %d<7>;  .reg .pred %p<1>;
 ;;       and.b64 %d2, %a0, -65536;
-;;       add.u64 %d3, %d2, 65536;
-;;       mov.b32 %r0, 163840;
+;;       mov.u32 %r0, %nctaid.y;
+;;       mad.wide.u32 %d3, %r0, 65536, %d2;
+;;       mov.b32 %r1, 163840;
 ;;   $B0:
-;;       shf.r.wrap.b32 %r1, %a1, %a1, 3;
-;;       setp.ge.u32 %p0, %r1, %r0;
+;;       shf.r.wrap.b32 %r2, %a1, %a1, 3;
+;;       setp.ge.u32 %p0, %r2, %r1;
 ;;       @%p0 bra $X0;
 ;;       cvt.u64.u32 %d4, %a1;
 ;;       add.u64 %d5, %d3, %d4;
@@ -66,26 +61,20 @@
 ;;       ret;
 ;;   $X0:
 ;;       mov.b64 %d6, 0x0200000200000086;
-;;       and.b64 %d7, %a0, -65536;
-;;       atom.relaxed.gpu.global.cas.b64 %d8, [%d7], 0, %d6;
-;;       setp.eq.u64 %p1, %d8, 0;
-;;       ld.global.u64 %d9, [%d7+24];
-;;       @%p1 st.relaxed.sys.global.u64 [%d9+8], %a0;
-;;       @%p1 st.release.sys.global.u64 [%d9], %d6;
-;;       st.relaxed.gpu.global.u32 [%d7+128], 1;
-;;       st.volatile.shared.u32 [workgroup_trapped], 1;
+;;       call gang_trap, (%a0, %d6);
 ;;       exit;
 ;;   }
 ;; load_byte as PTX:
 ;;   // load_byte
 ;;   .func (.reg .b32 %out) f3_load_byte (.reg .b64 %a0, .reg .b32 %a1)
 ;;   {
-;;       .reg .b32 %r<2>;  .reg .b64 %d<9>;  .reg .pred %p<2>;
+;;       .reg .b32 %r<3>;  .reg .b64 %d<6>;  .reg .pred %p<1>;
 ;;       and.b64 %d1, %a0, -65536;
-;;       add.u64 %d2, %d1, 65536;
-;;       mov.b32 %r1, 1310720;
+;;       mov.u32 %r1, %nctaid.y;
+;;       mad.wide.u32 %d2, %r1, 65536, %d1;
+;;       mov.b32 %r2, 1310720;
 ;;   $B0:
-;;       setp.ge.u32 %p0, %a1, %r1;
+;;       setp.ge.u32 %p0, %a1, %r2;
 ;;       @%p0 bra $X0;
 ;;       cvt.u64.u32 %d3, %a1;
 ;;       add.u64 %d4, %d2, %d3;
@@ -95,27 +84,21 @@
 ;;       ret;
 ;;   $X0:
 ;;       mov.b64 %d5, 0x020000030000008E;
-;;       and.b64 %d6, %a0, -65536;
-;;       atom.relaxed.gpu.global.cas.b64 %d7, [%d6], 0, %d5;
-;;       setp.eq.u64 %p1, %d7, 0;
-;;       ld.global.u64 %d8, [%d6+24];
-;;       @%p1 st.relaxed.sys.global.u64 [%d8+8], %a0;
-;;       @%p1 st.release.sys.global.u64 [%d8], %d5;
-;;       st.relaxed.gpu.global.u32 [%d6+128], 1;
-;;       st.volatile.shared.u32 [workgroup_trapped], 1;
+;;       call gang_trap, (%a0, %d5);
 ;;       exit;
 ;;   }
 ;; store as PTX:
 ;;   // store
 ;;   .func f4_store (.reg .b64 %a0, .reg .b32 %a1, .reg .b32 %a2)
 ;;   {
-;;       .reg .b32 %r<2>;  .reg .b64 %d<9>;  .reg .pred %p<2>;
+;;       .reg .b32 %r<3>;  .reg .b64 %d<6>;  .reg .pred %p<1>;
 ;;       and.b64 %d1, %a0, -65536;
-;;       add.u64 %d2, %d1, 65536;
-;;       mov.b32 %r0, 327680;
+;;       mov.u32 %r0, %nctaid.y;
+;;       mad.wide.u32 %d2, %r0, 65536, %d1;
+;;       mov.b32 %r1, 327680;
 ;;   $B0:
-;;       shf.r.wrap.b32 %r1, %a1, %a1, 2;
-;;       setp.ge.u32 %p0, %r1, %r0;
+;;       shf.r.wrap.b32 %r2, %a1, %a1, 2;
+;;       setp.ge.u32 %p0, %r2, %r1;
 ;;       @%p0 bra $X0;
 ;;       cvt.u64.u32 %d3, %a1;
 ;;       add.u64 %d4, %d2, %d3;
@@ -124,26 +107,20 @@
 ;;       ret;
 ;;   $X0:
 ;;       mov.b64 %d5, 0x0200000400000098;
-;;       and.b64 %d6, %a0, -65536;
-;;       atom.relaxed.gpu.global.cas.b64 %d7, [%d6], 0, %d5;
-;;       setp.eq.u64 %p1, %d7, 0;
-;;       ld.global.u64 %d8, [%d6+24];
-;;       @%p1 st.relaxed.sys.global.u64 [%d8+8], %a0;
-;;       @%p1 st.release.sys.global.u64 [%d8], %d5;
-;;       st.relaxed.gpu.global.u32 [%d6+128], 1;
-;;       st.volatile.shared.u32 [workgroup_trapped], 1;
+;;       call gang_trap, (%a0, %d5);
 ;;       exit;
 ;;   }
 ;; unaligned as PTX:
 ;;   // unaligned
 ;;   .func (.reg .b32 %out) f5_unaligned (.reg .b64 %a0, .reg .b32 %a1)
 ;;   {
-;;       .reg .b32 %r<7>;  .reg .b64 %d<16>;  .reg .pred %p<3>;
+;;       .reg .b32 %r<8>;  .reg .b64 %d<13>;  .reg .pred %p<2>;
 ;;       and.b64 %d1, %a0, -65536;
-;;       add.u64 %d2, %d1, 65536;
-;;       mov.b32 %r1, 1310720;
+;;       mov.u32 %r1, %nctaid.y;
+;;       mad.wide.u32 %d2, %r1, 65536, %d1;
+;;       mov.b32 %r2, 1310720;
 ;;   $B0:
-;;       setp.ge.u32 %p0, %a1, %r1;
+;;       setp.ge.u32 %p0, %a1, %r2;
 ;;       @%p0 bra $X0;
 ;;       cvt.u64.u32 %d3, %a1;
 ;;       add.u64 %d4, %d2, %d3;
@@ -156,42 +133,36 @@
 ;;       and.b64 %d6, %d4, -8;
 ;;       ld.global.u64 %d7, [%d6];
 ;;       ld.global.u64 %d8, [%d6+8];
-;;       cvt.u32.u64 %r2, %d4;
-;;       and.b32 %r3, %r2, 7;
-;;       shl.b32 %r4, %r3, 3;
-;;       sub.u32 %r5, 64, %r4;
-;;       shr.u64 %d9, %d7, %r4;
-;;       shl.b64 %d10, %d8, %r5;
+;;       cvt.u32.u64 %r3, %d4;
+;;       and.b32 %r4, %r3, 7;
+;;       shl.b32 %r5, %r4, 3;
+;;       sub.u32 %r6, 64, %r5;
+;;       shr.u64 %d9, %d7, %r5;
+;;       shl.b64 %d10, %d8, %r6;
 ;;       or.b64 %d11, %d9, %d10;
-;;       cvt.u32.u64 %r6, %d11;
-;;       mov.b32 %r0, %r6;
+;;       cvt.u32.u64 %r7, %d11;
+;;       mov.b32 %r0, %r7;
 ;;   $L2:
 ;;   $B1:
 ;;       mov.b32 %out, %r0;
 ;;       ret;
 ;;   $X0:
 ;;       mov.b64 %d12, 0x02000005000000A0;
-;;       and.b64 %d13, %a0, -65536;
-;;       atom.relaxed.gpu.global.cas.b64 %d14, [%d13], 0, %d12;
-;;       setp.eq.u64 %p2, %d14, 0;
-;;       ld.global.u64 %d15, [%d13+24];
-;;       @%p2 st.relaxed.sys.global.u64 [%d15+8], %a0;
-;;       @%p2 st.release.sys.global.u64 [%d15], %d12;
-;;       st.relaxed.gpu.global.u32 [%d13+128], 1;
-;;       st.volatile.shared.u32 [workgroup_trapped], 1;
+;;       call gang_trap, (%a0, %d12);
 ;;       exit;
 ;;   }
 ;; twice as PTX:
 ;;   // twice
 ;;   .func (.reg .b32 %out) f6_twice (.reg .b64 %a0, .reg .b32 %a1)
 ;;   {
-;;       .reg .b32 %r<5>;  .reg .b64 %d<9>;  .reg .pred %p<2>;
+;;       .reg .b32 %r<6>;  .reg .b64 %d<6>;  .reg .pred %p<1>;
 ;;       and.b64 %d1, %a0, -65536;
-;;       add.u64 %d2, %d1, 65536;
-;;       mov.b32 %r3, 327680;
+;;       mov.u32 %r3, %nctaid.y;
+;;       mad.wide.u32 %d2, %r3, 65536, %d1;
+;;       mov.b32 %r4, 327680;
 ;;   $B0:
-;;       shf.r.wrap.b32 %r4, %a1, %a1, 2;
-;;       setp.ge.u32 %p0, %r4, %r3;
+;;       shf.r.wrap.b32 %r5, %a1, %a1, 2;
+;;       setp.ge.u32 %p0, %r5, %r4;
 ;;       @%p0 bra $X0;
 ;;       cvt.u64.u32 %d3, %a1;
 ;;       add.u64 %d4, %d2, %d3;
@@ -203,13 +174,6 @@
 ;;       ret;
 ;;   $X0:
 ;;       mov.b64 %d5, 0x02000006000000A8;
-;;       and.b64 %d6, %a0, -65536;
-;;       atom.relaxed.gpu.global.cas.b64 %d7, [%d6], 0, %d5;
-;;       setp.eq.u64 %p1, %d7, 0;
-;;       ld.global.u64 %d8, [%d6+24];
-;;       @%p1 st.relaxed.sys.global.u64 [%d8+8], %a0;
-;;       @%p1 st.release.sys.global.u64 [%d8], %d5;
-;;       st.relaxed.gpu.global.u32 [%d6+128], 1;
-;;       st.volatile.shared.u32 [workgroup_trapped], 1;
+;;       call gang_trap, (%a0, %d5);
 ;;       exit;
 ;;   }

@@ -3,13 +3,15 @@
 //!
 //! Lanes exchange nothing for each item or row: on `cpu`, an exchange makes 32 threads take turns, which takes longer than a pixel.
 
-use crate::item::{self, BORDER, COLOUR, COLOUR_2, GLYPH, LINE, PIXELS_OF, RECTANGLE, SHADOW, Shape, solid};
+use crate::item::{self, BORDER, GLYPH, GRADIENT, KIND, LINE, RECTANGLE, SHADOW};
 use crate::memory::*;
 use crate::raster::{Items, Tile, lies};
 use crate::shapes::{self, ROWS, rows};
 use crate::theme::mix;
 use crate::{canvas, glyphs};
-use gpu_run_kernel::gpu::{WARP, ballot, lane, load, store};
+use gpu_run_kernel::gpu::{
+    WARP, ballot, barrier, lane, load, load_all, local_load, local_store, store, thread, threads,
+};
 
 /// Channels of the pixels that a lane draws at once.
 type Light = [[f32; 3]; ROWS as usize];
@@ -17,18 +19,48 @@ type Light = [[f32; 3]; ROWS as usize];
 /// The value of a colour's channel for each of 4096 steps of brightness.
 static VALUES: &[u8; STEPS as usize] = include_bytes!("srgb.bin");
 const STEPS: u32 = 4096;
+/// Where the workgroup's shared memory has [`VALUES`], and the brightness of each value, a word each: reading them there takes a third of
+/// the instructions. A compiler sees of both addresses that they are within that memory.
+const LOCAL_VALUES: u32 = 0x4000;
+const LOCAL_LINEAR: u32 = 0x1000;
+
+/// Fills these tables: all threads call it.
+pub fn prepare() {
+    let mut step = thread();
+    while step < STEPS {
+        local_store(LOCAL_VALUES | step * 4, VALUES[step as usize] as u32);
+        if step < 256 {
+            local_store(LOCAL_LINEAR | step * 4, item::brightness(step).to_bits());
+        }
+        step += threads();
+    }
+    barrier();
+}
 
 /// Draws a tile; `hides`: its first item covers all of it.
-#[inline(never)]
+#[inline(always)]
 pub fn draw(items: Items, hides: bool, tile: &Tile) {
+    // Numbers, and nothing by reference: what threads keep on their stacks lies far apart.
+    let how = items.listed as u32 | (hides as u32) << 1;
+    draw_tile(items.from, items.to, how, items.shown, items.narrow, tile.left, tile.top);
+}
+
+#[inline(never)]
+fn draw_tile(from: u32, to: u32, how: u32, shown: u32, narrow: u32, left: u32, top: u32) {
+    let items = Items { from, to, listed: how & 1 != 0, shown, narrow };
+    let tile = &Tile { left, top, width: load(D_WIDTH), height: load(D_HEIGHT) };
     let (x, bottom) = (tile.left + lane(), (tile.top + TILE_HEIGHT).min(tile.height));
     let mut y = tile.top;
-    let ground = items.address(items.from);
-    let is_even = hides && item::is_even(ground);
-    let ground = if is_even { item::light(ground).0 } else { [0.0; 3] };
-    let shown = items.shown & !(is_even as u32);
+    let mut ground = [0.0; 3];
+    let mut shown = items.shown;
+    if how & 2 != 0 {
+        let item = items.address(items.from);
+        if item::is_even(load(item + KIND)) {
+            (ground, shown) = (item::light(item), shown & !1);
+        }
+    }
     let mut at = PIXELS + (y * tile.width + x) * 4;
-    if is_even && shown == 0 && items.from + WARP >= items.to {
+    if shown == 0 && items.from + WARP >= items.to {
         let word = packed(ground);
         while x < tile.width && y < bottom {
             store(at, word);
@@ -36,7 +68,7 @@ pub fn draw(items: Items, hides: bool, tile: &Tile) {
         }
         return;
     }
-    let first = in_column(items, items.from, x, shown);
+    let first = shown & !items.narrow | in_column(items, items.from, x, shown & items.narrow);
     while y < bottom {
         let mut pixels = [ground; ROWS as usize];
         let (mut base, mut mask) = (items.from, first);
@@ -51,10 +83,13 @@ pub fn draw(items: Items, hides: bool, tile: &Tile) {
             }
             mask = in_column(items, base, x, showing(items, base, tile));
         }
-        if x < tile.width {
+        let words = pixels.map(packed);
+        if x < tile.width && y + ROWS <= bottom {
+            rows!(|row| store(at + row * tile.width * 4, words[row as usize]));
+        } else if x < tile.width {
             rows!(|row| {
                 if y + row < bottom {
-                    store(at + row * tile.width * 4, packed(pixels[row as usize]));
+                    store(at + row * tile.width * 4, words[row as usize]);
                 }
             });
         }
@@ -90,17 +125,26 @@ fn in_column(items: Items, base: u32, x: u32, mut mask: u32) -> u32 {
 /// Lays an item over some pixels of a column, in linear light.
 #[inline(always)]
 fn cover(at: u32, x: u32, top: u32, pixels: Light) -> Light {
-    let (_, own) = item::touched(at);
+    // All of the item's words, with one check of the address.
+    let [from, to, kind, a, b, c, d, size, more, first, second, _, red, green, blue, opacity] = load_all(at);
+    let own = from >> 16..to >> 16;
     if own.start >= top + ROWS || own.end <= top {
         return pixels;
     }
-    let Shape { kind, edges, size, more } = Shape::load(at);
+    let ([edges @ .., size, opacity], light) =
+        ([a, b, c, d, size, opacity].map(f32::from_bits), [red, green, blue].map(f32::from_bits));
     let column = [x as f32, top as f32, (x + 1) as f32, (top + ROWS) as f32];
     let across = x as f32 + 0.5;
     let down = |row: u32| (top + row) as f32 + 0.5;
+    let whole = own.start <= top && own.end >= top + ROWS;
     let coverage = match kind {
-        RECTANGLE | PIXELS_OF if shapes::holds(edges, size, column) => [1.0; ROWS as usize],
-        RECTANGLE | PIXELS_OF => rows!(|row| shapes::rectangle(across, down(row), edges, size)),
+        RECTANGLE | GRADIENT if shapes::holds(edges, size, column) => {
+            if kind == RECTANGLE && whole && opacity >= 1.0 {
+                return [light; ROWS as usize];
+            }
+            [1.0; ROWS as usize]
+        }
+        RECTANGLE | GRADIENT => rows!(|row| shapes::rectangle(across, down(row), edges, size)),
         BORDER => {
             let (inner, radius) = shapes::inside(edges, size, f32::from_bits(more));
             if shapes::holds(inner, radius, column) {
@@ -109,32 +153,55 @@ fn cover(at: u32, x: u32, top: u32, pixels: Light) -> Light {
             rows!(|row| shapes::border(across, down(row), edges, size, f32::from_bits(more)))
         }
         SHADOW => {
-            let (fade, inverse) = (f32::from_bits(more), f32::from_bits(load(at + COLOUR_2)));
+            let (fade, inverse) = (f32::from_bits(more), f32::from_bits(second));
             rows!(|row| shapes::shadow(across, down(row), edges, size, fade, inverse))
         }
-        LINE => rows!(|row| shapes::line(across, down(row), edges, size)),
         GLYPH => glyphs::coverage(at, x, top),
-        _ => return pixels,
+        _ => {
+            let mut covered = pixels;
+            cover_rarely(at, x, top, &mut covered);
+            return covered;
+        }
     };
     // All lanes take the same way for all rows: what is not covered has no opacity.
-    let coverage = rows!(|row| if own.contains(&(top + row)) { coverage[row as usize] } else { 0.0 });
-    let over = |row: u32, light: [f32; 3], opacity: f32| {
-        let (pixel, opacity) = (pixels[row as usize], coverage[row as usize] * opacity);
-        [0, 1, 2].map(|i| blended(pixel[i], light[i], opacity))
-    };
-    if kind == PIXELS_OF {
-        return rows!(|row| over(row, canvas::light(at, x, top + row), 1.0));
+    let coverage = rows!(|row| if whole || own.contains(&(top + row)) { coverage[row as usize] } else { 0.0 });
+    if kind != GRADIENT {
+        return rows!(|row| over(pixels[row as usize], light, coverage[row as usize] * opacity));
     }
-    let (light, opacity) = item::light(at);
-    if item::is_even(at) {
-        return rows!(|row| over(row, light, opacity));
-    }
-    // A gradient.
-    let (from, to) = (load(at + COLOUR), load(at + COLOUR_2));
     rows!(|row| {
-        let colour = mix(from, to, ((down(row) - edges[1]) * light[0]).clamp(0.0, 1.0));
-        over(row, solid(colour), (colour >> 24) as f32 / 255.0)
+        let colour = mix(first, second, ((down(row) - edges[1]) * light[0]).clamp(0.0, 1.0));
+        let light = [0, 8, 16].map(|shift| {
+            let value = colour >> shift & 255;
+            f32::from_bits(local_load(LOCAL_LINEAR | value * 4))
+        });
+        over(pixels[row as usize], light, coverage[row as usize] * ((colour >> 24) as f32 / 255.0))
     })
+}
+
+/// [`cover`] for lines and for pixels of a canvas, apart from it so that the code for all other items stays short.
+#[inline(never)]
+fn cover_rarely(at: u32, x: u32, top: u32, pixels: &mut Light) {
+    let [_, _, kind, a, b, c, d, size] = load_all(at);
+    let (_, own) = item::touched(at);
+    let [edges @ .., size] = [a, b, c, d, size].map(f32::from_bits);
+    let mut row = 0;
+    while row < ROWS {
+        let (across, down) = (x as f32 + 0.5, (top + row) as f32 + 0.5);
+        if own.contains(&(top + row)) {
+            let pixel = &mut pixels[row as usize];
+            *pixel = match kind {
+                LINE => over(*pixel, item::light(at), shapes::line(across, down, edges, size) * item::opacity(at)),
+                _ => over(*pixel, canvas::light(at, x, top + row), shapes::rectangle(across, down, edges, size)),
+            };
+        }
+        row += 1;
+    }
+}
+
+/// Lays light over a pixel.
+#[inline(always)]
+fn over(pixel: [f32; 3], light: [f32; 3], opacity: f32) -> [f32; 3] {
+    [0, 1, 2].map(|i| blended(pixel[i], light[i], opacity))
 }
 
 /// Lays light over a channel. What is opaque hides everything below: not even rounding may tell what that was.
@@ -154,5 +221,5 @@ fn packed(pixel: [f32; 3]) -> u32 {
 #[inline(always)]
 fn value(brightness: f32) -> u32 {
     let step = (brightness * (STEPS - 1) as f32 + 0.5) as u32;
-    VALUES[step.min(STEPS - 1) as usize] as u32
+    local_load(LOCAL_VALUES | (step & STEPS - 1) * 4)
 }

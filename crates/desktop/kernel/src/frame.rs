@@ -32,6 +32,7 @@ pub fn tick(team: &Team) {
     if !known {
         font::unpack(team);
         geometry::forget(team);
+        glyphs::forget(team);
     }
     input::input(team, ends.events);
     clock.end(1);

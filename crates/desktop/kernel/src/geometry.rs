@@ -58,7 +58,7 @@ fn list_block(block: u32, columns: u32, items: u32, from: u32, room: u32) -> u32
         let rank = count + (mask & ((1 << lane()) - 1)).count_ones();
         if mask >> lane() & 1 != 0 {
             if rank < room {
-                store(BY_BLOCK + (from + rank) * 4, item);
+                store(BY_BLOCK + (from + rank) * 4, ITEMS + item * ITEM_BYTES);
             }
             let word = load(ITEMS + item * ITEM_BYTES + HASH);
             sums[0] = sums[0].wrapping_add(item::hash(item::hash(VERSION, rank), word));

@@ -9,7 +9,7 @@ use core::ops::Range;
 use gpu_run_kernel::gpu::{load, load_all, store};
 
 // Kinds of items.
-/// A rounded rectangle: its edges in [`Shape::edges`], the radius in [`Shape::size`], colours at the top and at the bottom.
+/// A rounded rectangle of one colour: its edges in [`Shape::edges`], the radius in [`Shape::size`].
 pub const RECTANGLE: u32 = 1;
 /// The border inside a rounded rectangle: [`Shape::more`] is its width.
 pub const BORDER: u32 = 2;
@@ -17,11 +17,13 @@ pub const BORDER: u32 = 2;
 pub const SHADOW: u32 = 3;
 /// A line with round ends: from and to in [`Shape::edges`], half its width in [`Shape::size`].
 pub const LINE: u32 = 4;
-/// A glyph: its origin in [`Shape::edges`], pixels for a unit in [`Shape::size`], its first line in [`Shape::more`] and their number in
-/// [`COLOUR_2`].
+/// A glyph: its origin in [`Shape::edges`], in quarters of a pixel, and its number there, pixels for a unit in [`Shape::size`], its first
+/// line in [`Shape::more`] and their number in [`COLOUR_2`].
 pub const GLYPH: u32 = 5;
 /// Pixels of a canvas: edges and radius as of a rectangle, the first pixel in [`Shape::more`], their size in [`COLOUR`].
 pub const PIXELS_OF: u32 = 6;
+/// A rounded rectangle with two colours, at the top and at the bottom.
+pub const GRADIENT: u32 = 7;
 
 // Offsets of an item's words.
 /// The pixels that it can touch: left and top, right and bottom, 16 bits each.
@@ -52,21 +54,23 @@ impl Shape {
     }
 }
 
-/// The brightness of an item's channels, and its opacity; see [`LIGHT`].
+/// The brightness of an item's channels; see [`LIGHT`].
 #[inline(always)]
-pub fn light(item: u32) -> ([f32; 3], f32) {
-    let [red, green, blue, opacity] = load_all(item + LIGHT).map(f32::from_bits);
-    ([red, green, blue], opacity)
+pub fn light(item: u32) -> [f32; 3] {
+    let [red, green, blue] = load_all(item + LIGHT).map(f32::from_bits);
+    [red, green, blue]
 }
 
-/// Whether an item has one colour.
+/// The opacity of an item's [`COLOUR`].
 #[inline(always)]
-pub fn is_even(item: u32) -> bool {
-    match load(item + KIND) {
-        PIXELS_OF => false,
-        RECTANGLE => load(item + COLOUR) == load(item + COLOUR_2),
-        _ => true,
-    }
+pub fn opacity(item: u32) -> f32 {
+    f32::from_bits(load(item + LIGHT + 12))
+}
+
+/// Whether items of a kind have one colour.
+#[inline(always)]
+pub fn is_even(kind: u32) -> bool {
+    kind != PIXELS_OF && kind != GRADIENT
 }
 
 /// Brightness of each value of a colour's channel.
@@ -164,9 +168,9 @@ impl Brush {
             word += 1;
         }
         store(self.at + HASH, sum);
-        let [.., colour, colour_2] = words;
+        let [.., colour, _] = words;
         let mut light = solid(colour);
-        if kind == RECTANGLE && colour != colour_2 {
+        if kind == GRADIENT {
             let [_, top, _, bottom, ..] = words.map(f32::from_bits);
             light[0] = 1.0 / (bottom - top);
         }
@@ -185,7 +189,8 @@ impl Brush {
     }
 
     pub fn gradient(&mut self, edges: Edges, radius: f32, top: u32, bottom: u32) {
-        self.shape(RECTANGLE, edges, edges, radius, 0.0, [top, bottom]);
+        let kind = if top == bottom { RECTANGLE } else { GRADIENT };
+        self.shape(kind, edges, edges, radius, 0.0, [top, bottom]);
     }
 
     pub fn border(&mut self, edges: Edges, radius: f32, width: f32, colour: u32) {
@@ -231,15 +236,17 @@ impl Brush {
         }
     }
 
-    /// One character. `scale` is pixels for a unit of the font.
+    /// One character. `scale` is pixels for a unit of the font. It goes to the nearest quarter of a pixel, so that its image is soon one
+    /// that there is already.
     pub fn glyph(&mut self, code: u32, x: f32, y: f32, scale: f32, colour: u32) {
         let glyph = font::glyph(code);
         let (line, lines) = font::outline(glyph);
         if lines != 0 && code >= 32 {
+            let [x, y] = [x, y].map(|at| floor(at * 4.0 + 0.5) as f32 / 4.0);
             let [left, bottom, right, top] = font::bounds(glyph).map(|bound| bound as f32 * scale);
             let touches = [x + left, y - top, x + right, y - bottom];
             let [a, b] = [x.to_bits(), y.to_bits()];
-            self.put(GLYPH, touches, [a, b, 0, 0, scale.to_bits(), line, colour, lines]);
+            self.put(GLYPH, touches, [a, b, glyph, 0, scale.to_bits(), line, colour, lines]);
         }
     }
 

@@ -2,10 +2,10 @@
 //! with the order. A block with the items of the last frame is not looked at, and a tile with the hash of the last frame stays as it is.
 //! Then the glyphs that show in these tiles get images (`glyphs.rs`), and a warp draws a tile (`draw.rs`).
 
-use crate::draw::draw;
+use crate::draw;
 use crate::geometry::blocks;
 use crate::glyphs;
-use crate::item::{self, BORDER, COLOUR, COLOUR_2, HASH, PIXELS_OF, RECTANGLE, Shape};
+use crate::item::{self, BORDER, COLOUR, COLOUR_2, GRADIENT, HASH, PIXELS_OF, RECTANGLE, Shape};
 use crate::memory::*;
 use crate::shapes;
 use gpu_run_kernel::gpu::{WARP, add, ballot, lane, load, load_all, shuffle, store};
@@ -13,6 +13,9 @@ use gpu_run_kernel::team::Team;
 
 /// Added to the place of the first item that a tile shows: it covers all of the tile, and hides what is below.
 const HIDES: u32 = 1 << 31;
+
+/// How many tiles a warp takes at once.
+const MOST_AT_ONCE: u32 = 4;
 
 const TILES_A_BLOCK: u32 = BLOCK / TILE_WIDTH * (BLOCK / TILE_HEIGHT);
 
@@ -22,16 +25,18 @@ pub struct Items {
     pub from: u32,
     pub to: u32,
     /// Whether `from` and `to` are places in the list by block, or items themselves.
-    listed: bool,
+    pub listed: bool,
     /// Of the first [`WARP`], those that show in a tile to draw, as bits.
     pub shown: u32,
+    /// Of these, those that do not touch all columns of the tile.
+    pub narrow: u32,
 }
 
 impl Items {
     /// The address of an item.
     #[inline(always)]
     pub fn address(&self, place: u32) -> u32 {
-        ITEMS + if self.listed { load(BY_BLOCK + place * 4) } else { place } * ITEM_BYTES
+        if self.listed { load(BY_BLOCK + place * 4) } else { ITEMS + place * ITEM_BYTES }
     }
 }
 
@@ -51,40 +56,38 @@ impl Tile {
 }
 
 pub fn raster(team: &Team) {
-    glyphs::forget(team);
     look(team);
     let listed = load(S_TO_DRAW);
     if listed != 0 {
+        draw::prepare();
         glyphs::images(team);
-        each_to_draw(team, draw);
+        draw_all(team, listed);
     }
     if team.leads() {
         store(S_DRAWN, listed);
         store(S_TO_DRAW, 0);
+        store(S_NEXT_TO_DRAW, 0);
     }
 }
 
-/// Calls `body` with all lanes of one warp for each tile to draw: with its items from the first one on that it shows, and whether that one
-/// covers all of it.
-pub fn each_to_draw(team: &Team, mut body: impl FnMut(Items, bool, &Tile)) {
+/// Draws the tiles that are listed. A warp takes some of them at a time, whenever it is done with those before: tiles differ much in what
+/// they cost.
+fn draw_all(team: &Team, listed: u32) {
     let (width, height) = (load(D_WIDTH), load(D_HEIGHT));
-    let (listed, columns, warps) = (load(S_TO_DRAW), width.div_ceil(TILE_WIDTH), team.size / WARP);
-    let mut i = team.rank / WARP;
-    let mut done = 0;
-    while done < listed {
-        if i < listed {
-            let [tile, first, shown] = load_all(TO_DRAW + i * TO_DRAW_BYTES);
+    let (columns, warps) = (width.div_ceil(TILE_WIDTH), team.size / WARP);
+    let share = (listed / (warps * 8)).clamp(1, MOST_AT_ONCE);
+    let mut i = team.rank / WARP * share;
+    while i < listed {
+        let end = (i + share).min(listed);
+        while i < end {
+            let [tile, first, shown, narrow] = load_all(TO_DRAW + i * TO_DRAW_BYTES);
             let (left, top) = (tile % columns * TILE_WIDTH, tile / columns * TILE_HEIGHT);
-            let items = Items { from: first & !HIDES, shown, ..items_of(left, top) };
-            body(items, first & HIDES != 0, &Tile { left, top, width, height });
+            let items = Items { from: first & !HIDES, shown, narrow, ..items_of(left, top) };
+            draw::draw(items, first & HIDES != 0, &Tile { left, top, width, height });
+            i += 1;
         }
-        i += warps;
-        done += warps;
-        // `cpu` takes threads that meet nobody for long as idle, and sleeps between their turns. Many warps meet rarely: on a GPU they
-        // would wait for the slowest of them.
-        if (done / warps).is_multiple_of(2 * warps) {
-            team.meet();
-        }
+        let next = if lane() == 0 { add(S_NEXT_TO_DRAW, share) } else { 0 };
+        i = warps * share + shuffle(next, 0);
     }
     team.meet();
 }
@@ -107,11 +110,11 @@ fn look(team: &Team) {
             let column = left / TILE_WIDTH + place % (BLOCK / TILE_WIDTH);
             let row = top / TILE_HEIGHT + place / (BLOCK / TILE_WIDTH);
             let (exists, tile) = (column < columns && row < rows, row * columns + column);
-            let mut changed = (false, 0, 0);
+            let mut changed = (false, [0; 3]);
             if exists && !is_same {
                 let tile = Tile { left: column * TILE_WIDTH, top: row * TILE_HEIGHT, width, height };
-                let (hash, first, shown) = shown(items, &tile, seed);
-                changed = (note(row * columns + column, hash), first, shown);
+                let (hash, found) = shown(items, &tile, seed);
+                changed = (note(row * columns + column, hash), found);
             }
             if exists {
                 store(DAMAGE + tile * 4, changed.0 as u32);
@@ -136,9 +139,9 @@ fn note(tile: u32, (first, second): (u32, u32)) -> bool {
     changed
 }
 
-/// Lists the lanes' tiles that changed, each with the place of the first item that it shows, and which of the first ones show.
+/// Lists the lanes' tiles that changed, each with what [`shown`] found in it.
 #[inline(always)]
-fn list(tile: u32, (changed, first, shown): (bool, u32, u32)) {
+fn list(tile: u32, (changed, [first, shown, narrow]): (bool, [u32; 3])) {
     let mask = ballot(changed as u32);
     if mask == 0 {
         return;
@@ -150,6 +153,7 @@ fn list(tile: u32, (changed, first, shown): (bool, u32, u32)) {
         store(at, tile);
         store(at + 4, first);
         store(at + 8, shown);
+        store(at + 12, narrow);
     }
 }
 
@@ -157,9 +161,9 @@ fn items_of(left: u32, top: u32) -> Items {
     let (columns, _) = blocks();
     let block = top / BLOCK * columns + left / BLOCK;
     if load(S_BY_BLOCK) > MAX_BY_BLOCK {
-        Items { from: 0, to: load(S_ITEMS), listed: false, shown: 0 }
+        Items { from: 0, to: load(S_ITEMS), listed: false, shown: 0, narrow: 0 }
     } else {
-        Items { from: load(BLOCKS + block * 8), to: load(BLOCKS + block * 8 + 4), listed: true, shown: 0 }
+        Items { from: load(BLOCKS + block * 8), to: load(BLOCKS + block * 8 + 4), listed: true, shown: 0, narrow: 0 }
     }
 }
 
@@ -194,7 +198,7 @@ impl Lying {
 pub fn lies(item: u32, tile: &Tile) -> Lying {
     let somewhere = Lying { how: Lies::Somewhere, hides: false };
     let Shape { kind, edges, size, more } = Shape::load(item);
-    if kind != RECTANGLE && kind != PIXELS_OF && kind != BORDER {
+    if ![RECTANGLE, GRADIENT, PIXELS_OF, BORDER].contains(&kind) {
         return somewhere;
     }
     let (left, top) = (tile.left, tile.top);
@@ -214,26 +218,29 @@ pub fn lies(item: u32, tile: &Tile) -> Lying {
     if kind == PIXELS_OF {
         return Lying { how: Lies::Somewhere, hides: true };
     }
-    let how = if item::is_even(item) { Lies::Evenly } else { Lies::Somewhere };
+    let how = if kind == RECTANGLE { Lies::Evenly } else { Lies::Somewhere };
     Lying { how, hides: (load(item + COLOUR) & load(item + COLOUR_2)) >> 24 == 255 }
 }
 
-/// A hash of what the tile shows, as two words; the place of the first item that shows, with [`HIDES`]; and which of the [`WARP`] items
-/// from there on show, as bits.
+/// A hash of what the tile shows, as two words; and the place of the first item that shows, with [`HIDES`], which of the [`WARP`] items
+/// from there on show, and which of these do not touch all columns, as bits.
 #[inline(always)]
-fn shown(items: Items, tile: &Tile, seed: u32) -> ((u32, u32), u32, u32) {
-    let (mut first, mut second, mut from, mut shown) = (seed, !seed, items.from, 0);
+fn shown(items: Items, tile: &Tile, seed: u32) -> ((u32, u32), [u32; 3]) {
+    let (mut first, mut second, mut from, mut shown, mut narrow) = (seed, !seed, items.from, 0, 0);
     let mut place = items.from;
     while place < items.to {
         let item = items.address(place);
         if tile.is_touched_by(item) {
             let lying = lies(item, tile);
             if lying.hides {
-                (first, second, from, shown) = (seed, !seed, place | HIDES, 0);
+                (first, second, from, shown, narrow) = (seed, !seed, place | HIDES, 0, 0);
             }
             if lying.shows() {
                 let rank = place - (from & !HIDES);
+                let (columns, _) = item::touched(item);
+                let is_narrow = columns.start > tile.left || columns.end < tile.left + TILE_WIDTH;
                 shown |= if rank < WARP { 1 << rank } else { 0 };
+                narrow |= if rank < WARP { (is_narrow as u32) << rank } else { 0 };
                 let word = load(item + if lying.how == Lies::Evenly { COLOUR } else { HASH });
                 first = item::hash(first, word);
                 second = item::hash(second.rotate_left(7), !word);
@@ -242,5 +249,5 @@ fn shown(items: Items, tile: &Tile, seed: u32) -> ((u32, u32), u32, u32) {
         place += 1;
     }
     // Never what fresh scratch has.
-    ((first | 1, second), from, shown)
+    ((first | 1, second), [from, shown, narrow])
 }

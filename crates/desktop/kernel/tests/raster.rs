@@ -144,7 +144,7 @@ fn glyphs_are_tiny_skias() {
     let mut found = Differences::default();
     for code in (33..127).chain(192..256) {
         let size = 10.0 + random.f32() * 34.0;
-        let (x, y) = (8.0 + random.f32() * 4.0, 44.0 + random.f32());
+        let (x, y) = (8.0 + random.u32(..16) as f32 / 4.0, 44.0 + random.u32(..4) as f32 / 4.0);
         let path = desk.world.look(|| {
             let (first, lines) = font::outline(font::glyph(code));
             let scale = size / font::EM;
@@ -187,23 +187,54 @@ fn an_image_of_a_glyph_has_what_every_pixel_would_find_by_itself() {
         let (size, x, y) = (6.0 + random.f32() * 60.0, random.f32() * 50.0 - 10.0, random.f32() * 60.0);
         ours(&desk, |brush| brush.glyph(code, x, y, size / font::EM, WHITE));
         desk.world.look(|| {
-            let image = load(glyphs::image(ITEMS));
-            if load(S_ITEMS) == 0 || image == 0 {
+            if load(S_ITEMS) == 0 {
                 return;
             }
             let (columns, rows) = item::touched(ITEMS);
-            let (width, stride) = (columns.end - columns.start, glyphs::stride(&columns));
-            for (column, row) in (0..rows.end - rows.start).flat_map(|row| (0..width).map(move |column| (column, row)))
-            {
-                let kept = load(image + (row * stride + column / 2) * 4) >> (column % 2 * 16) & 0xFFFF;
-                assert_eq!(
-                    kept as f32,
-                    glyphs::without_image(ITEMS, column, row),
-                    "{code} {size} {x} {y}: {column} {row}"
-                );
-                seen += (kept != 0) as u32;
+            for column in columns {
+                for top in rows.clone().step_by(4) {
+                    let kept = glyphs::coverage(ITEMS, column, top);
+                    for row in (top..rows.end).take(4) {
+                        let found = glyphs::without_image(ITEMS, column, row) / glyphs::ONE;
+                        assert_eq!(kept[(row - top) as usize], found, "{code} {size} {x} {y}: {column} {row}");
+                        seen += (found != 0.0) as u32;
+                    }
+                }
             }
         });
     }
     assert!(seen > 10_000, "{seen} pixels");
+}
+
+#[test]
+fn glyphs_look_the_same_with_new_images_kept_ones_and_none() {
+    let (mut random, desk) = (Rng::with_seed(6), Desk::boot());
+    desk.world.launch(1, 32, || font::unpack(&Team::new(1)));
+    for _ in 0..30 {
+        let glyphs: Vec<(u32, f32, f32, f32)> = (0..40)
+            .map(|_| {
+                let size = [12.0, 14.0, 20.0 + random.f32() * 100.0][random.usize(..3)];
+                (random.u32(33..127), random.f32() * 60.0, random.f32() * 64.0, size / font::EM)
+            })
+            .collect();
+        let drawn = || {
+            desk.world.look(|| (0..MAX_TILES * 2).for_each(|word| store(TILES + word * 4, 0)));
+            ours(&desk, |brush| {
+                glyphs.iter().for_each(|(code, x, y, size)| brush.glyph(*code, *x, *y, *size, 0x7F80_FF40))
+            })
+        };
+        let used = || desk.world.look(|| load(S_COVERAGE));
+        let first = drawn();
+        let before = used();
+        assert_eq!(drawn(), first, "kept");
+        assert_eq!(used(), before, "all were kept");
+        // None is known, and only some find space.
+        desk.world.look(|| {
+            (0..MAX_KEPT_IMAGES).for_each(|i| store(KEPT_IMAGES + i * KEPT_IMAGE_BYTES, 0));
+            store(S_COVERAGE, MAX_COVERAGE - random.u32(..2000));
+        });
+        assert_eq!(drawn(), first, "without space");
+        assert_eq!(drawn(), first, "with space again");
+        assert!((1..MAX_COVERAGE / 2).contains(&used()));
+    }
 }

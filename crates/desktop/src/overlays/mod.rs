@@ -282,8 +282,11 @@ impl Drawing<'_> {
             let (left, top) = (block % columns * BLOCK, block / columns * BLOCK);
             // If the lists are too long for their memory, the raster looks at all items.
             let list = match is_listed {
-                true => self.desktop.words(map::BY_BLOCK + range[0] * 4, range[1] - range[0])?,
-                false => (0..touched.len() as u32).collect(),
+                true => {
+                    let addresses = self.desktop.words(map::BY_BLOCK + range[0] * 4, range[1] - range[0])?;
+                    addresses.iter().map(|at| at.wrapping_sub(map::ITEMS) / ITEM_BYTES).collect()
+                }
+                false => (0..touched.len() as u32).collect::<Vec<_>>(),
             };
             let edges = [left, top, (left + BLOCK).min(width), (top + BLOCK).min(height)].map(|at| at as i32);
             lists.push((edges, list.len()));

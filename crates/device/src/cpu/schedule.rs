@@ -288,6 +288,9 @@ impl Worker<'_> {
                 let joined = workgroup.joined(thread, &mut self.released);
                 let line = workgroup.fibers[thread as usize].as_ref().map_or(0, Fiber::line);
                 joined.map_err(|message| Error::Fault(format!("PTX line {line}: {message}")))?;
+                if !self.released.is_empty() {
+                    self.rounds = 0;
+                }
             }
             Some(Pause::Late) => {
                 let function = fiber.line();

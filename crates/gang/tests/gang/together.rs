@@ -63,6 +63,15 @@ fn workgroups_have_memory_of_their_own() {
     let mut gang = gang(wat!("workgroup_memory"), &GangOptions { groups: 3, ..WIDE });
     run(&mut gang, "run");
     assert_eq!(words(&gang, 0, 3072), (0..3072).map(|t| (t ^ 1) + 2048).collect::<Vec<_>>());
-    let trap = gang.launch("outside").unwrap().wait().unwrap().unwrap_err();
-    assert_eq!(trap.trap.code, TrapCode::MemoryOutOfBounds);
+    run(&mut gang, "table");
+    assert_eq!(words(&gang, 0, 3072), (0..3072).map(|t| t ^ 1).collect::<Vec<_>>());
+}
+
+#[test]
+fn what_is_outside_the_workgroups_memory_traps() {
+    for entry in ["outside", "beyond", "between"] {
+        let mut gang = gang(wat!("workgroup_memory"), &GangOptions { groups: 3, ..WIDE });
+        let trap = gang.launch(entry).unwrap().wait().unwrap().unwrap_err();
+        assert_eq!(trap.trap.code, TrapCode::MemoryOutOfBounds, "{entry}");
+    }
 }

@@ -17,4 +17,15 @@
     (call $barrier)
     (i32.store (call $slot (i32.const 0))
       (i32.add (call $local_load (i32.const 32764)) (call $local_load (i32.mul (i32.const 4) (i32.xor (call $thread) (i32.const 1)))))))
-  (func (export "outside") (drop (call $local_load (i32.const 32768)))))
+  ;; The compiler sees that offsets are within the memory, and checks nothing.
+  (func (export "table")
+    (call $local_store (i32.or (i32.shl (i32.and (call $thread) (i32.const 4095)) (i32.const 2)) (i32.const 16384)) (call $number))
+    (call $barrier)
+    (i32.store (call $slot (i32.const 0))
+      (call $local_load (i32.or (i32.and (i32.shl (i32.xor (call $thread) (i32.const 1)) (i32.const 2)) (i32.const 16380)) (i32.const 16384)))))
+  (func (export "outside") (drop (call $local_load (i32.const 32768))))
+  ;; Nearly the same: one word too far, and not a multiple of four.
+  (func (export "beyond")
+    (drop (call $local_load (i32.or (i32.shl (i32.and (call $threads) (i32.const 4096)) (i32.const 3)) (i32.const 32768)))))
+  (func (export "between")
+    (drop (call $local_load (i32.or (i32.and (call $thread) (i32.const 4095)) (i32.const 16384))))))

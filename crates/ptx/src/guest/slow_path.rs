@@ -9,7 +9,7 @@
 use crate::Program;
 use crate::analysis::memory_length::LENGTH;
 use crate::print::body::{Body, When};
-use crate::print::register::{Class, Operand, Reg};
+use crate::print::register::{Class, Operand, Reg, argument};
 use crate::print::trap;
 use crate::print::{gang, hot};
 use gpu_run_abi::layout::{GUARD, WORD, field};
@@ -80,9 +80,6 @@ enum Kind {
     Store,
 }
 
-const fn argument(index: u32) -> Reg {
-    Reg { class: Class::Argument, index }
-}
 const INSTANCE: Reg = argument(0);
 const ADDRESS: Reg = argument(1);
 const OFFSET: Reg = argument(2);

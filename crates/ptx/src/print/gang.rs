@@ -2,13 +2,15 @@
 //! operations of a workgroup.
 //!
 //! A thread that traps writes its record; only the first record of the gang counts. The thread notifies its workgroup
-//! by a word in shared memory and all other threads by the stop word, and exits. A barrier does not wait for threads
+//! by a word in shared memory and all other threads by the stop word, and exits. All of that is in one function, [`TRAP`]:
+//! in each place that may trap it would be two fifths of a kernel. A barrier does not wait for threads
 //! that have exited. A thread at a barrier reads the workgroup's word before it waits, so that the read costs no time,
 //! and tests it after the barrier.
 
 use super::Printer;
 use super::body::{Body, When};
-use super::register::{Class, Operand, Reg};
+use super::call::{Callee, push_call};
+use super::register::{Class, Operand, Reg, argument};
 use super::text::{push_address, push_unsigned};
 use crate::Error;
 use cranelift_codegen::ir::{self, Inst};
@@ -20,6 +22,8 @@ use gpu_run_abi::intrinsic::Intrinsic;
 const WORKGROUP: &str = "workgroup";
 /// The name of the word that says whether a thread of the workgroup has trapped.
 const TRAPPED: &str = "workgroup_trapped";
+/// The name of the function that traps: `(thread, record)`. It never returns.
+const TRAP: &str = "gang_trap";
 /// A mask of all lanes of a warp.
 const ALL: Operand = Operand::Int(-1);
 
@@ -31,6 +35,33 @@ pub(crate) fn declare(out: &mut String) {
     out.push_str("];\n.shared .align 4 .b8 ");
     out.push_str(TRAPPED);
     out.push_str("[4];\n");
+    push_trap(out);
+    out.push_str(";\n");
+}
+
+fn push_trap(out: &mut String) {
+    out.push_str(".func ");
+    out.push_str(TRAP);
+    out.push_str(" (.reg .b64 %a0, .reg .b64 %a1)");
+}
+
+/// Prints the function that traps: it stores the record, notifies the host and all threads, and exits.
+pub(crate) fn define(out: &mut String, bytes: u64) {
+    let (instance, record) = (argument(0), argument(1));
+    let mut body = Body::default();
+    trap(&mut body, instance, bytes, record);
+    body.op("exit", "", &[]);
+    out.push('\n');
+    push_trap(out);
+    out.push_str("\n{\n");
+    body.regs.declare(out);
+    out.push_str(&body.out);
+    out.push_str("}\n");
+}
+
+/// Prints a call of the function that traps. The caller then has to print `exit`, so that the assembler knows that nothing follows.
+pub(crate) fn end(body: &mut Body, instance: Reg, record: Reg) {
+    push_call(body, &[], false, &Callee::Symbol(TRAP), &[instance.into(), record.into()]);
 }
 
 /// Returns the address of the region, which has `region` bytes.
@@ -41,11 +72,13 @@ fn region(body: &mut Body, instance: Reg, region: u64) -> Reg {
 /// Returns the address of guest byte 0. The region has `bytes` bytes.
 pub(crate) fn memory(body: &mut Body, instance: Reg, bytes: u64) -> Reg {
     let region = region(body, instance, bytes);
-    body.op_to_temp(Class::B64, "add", ".u64", &[region.into(), (bytes as i64).into()])
+    // If the assembler knew the constant, it would add it to every address. So the constant is hidden in a product.
+    let one = body.hidden_one();
+    body.op_to_temp(Class::B64, "mad.wide", ".u32", &[one.into(), (bytes as i64).into(), region.into()])
 }
 
-/// Stores the trap `record` and notifies the host and all threads. The caller then has to print `exit`.
-pub(crate) fn trap(body: &mut Body, instance: Reg, bytes: u64, record: Reg) {
+/// Stores the trap `record` and notifies the host and all threads.
+fn trap(body: &mut Body, instance: Reg, bytes: u64, record: Reg) {
     let region = region(body, instance, bytes);
     let found = body.temp(Class::B64);
     body.begin("atom.relaxed.gpu.global.cas", ".b64");

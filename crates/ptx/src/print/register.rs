@@ -50,6 +50,11 @@ pub(crate) struct Reg {
     pub(crate) index: u32,
 }
 
+/// Returns the register of a `.func`'s parameter.
+pub(crate) const fn argument(index: u32) -> Reg {
+    Reg { class: Class::Argument, index }
+}
+
 /// An operand of a PTX instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operand {

@@ -94,7 +94,7 @@ impl Printer<'_> {
 pub(crate) fn end(body: &mut Body, program: &Program, instance: Reg, record: Reg) {
     match program.gang_region() {
         None => store_word(body, program.layout(), instance, field::TRAP, record.into()),
-        Some(region) => gang::trap(body, instance, region, record),
+        Some(_) => gang::end(body, instance, record),
     }
     if program.is_threads() {
         end_program(body, instance);

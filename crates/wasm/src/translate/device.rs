@@ -5,7 +5,7 @@ use crate::decode::Module;
 use crate::error::Error;
 use crate::provided::Imported;
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{InstBuilder, Value, types};
+use cranelift_codegen::ir::{DataFlowGraph, InstBuilder, InstructionData, Opcode, Value, ValueDef, types};
 use gpu_run_abi::gang::{DeviceCall, WORKGROUP_BYTES, offset};
 use gpu_run_abi::intrinsic::Intrinsic;
 use gpu_run_abi::{Build, TrapCode};
@@ -113,7 +113,32 @@ fn bus_address(code: &mut Code<'_>, at: Value, size: u64) -> Value {
 /// Traps unless the offset is a multiple of `size` (a power of two) and below `bytes`. Rotated right, a misaligned
 /// offset becomes huge, so one comparison checks both.
 fn check_offset(code: &mut Code<'_>, at: Value, size: u64, bytes: u64) {
+    let possible = u64::from(possible_bits(&code.b.func.dfg, at, 4));
+    if possible & (size - 1) == 0 && possible + size <= bytes {
+        return;
+    }
     let turned = code.ins().rotr_imm_u(at, i64::from(size.trailing_zeros()));
     let outside = code.ins().icmp_imm_u(IntCC::UnsignedGreaterThanOrEqual, turned, (bytes / size) as i64);
     code.trap_if(outside, TrapCode::MemoryOutOfBounds);
+}
+
+/// The bits that a 32-bit value can have, as far as `depth` instructions before it tell. Such as `(x & 255) << 2 | 4096`, an offset in a
+/// table.
+fn possible_bits(dfg: &DataFlowGraph, value: Value, depth: u32) -> u32 {
+    let ValueDef::Result(inst, _) = dfg.value_def(dfg.resolve_aliases(value)) else { return u32::MAX };
+    let of = |value: Value| if depth == 0 { u32::MAX } else { possible_bits(dfg, value, depth - 1) };
+    match dfg.insts[inst] {
+        InstructionData::UnaryImm { opcode: Opcode::Iconst, imm } => imm.bits() as u32,
+        InstructionData::Binary { opcode: Opcode::Band, args: [a, b] } => of(a) & of(b),
+        InstructionData::Binary { opcode: Opcode::Bor, args: [a, b] } => of(a) | of(b),
+        InstructionData::Binary { opcode: Opcode::Ishl, args: [a, by] } => match dfg.value_def(dfg.resolve_aliases(by))
+        {
+            ValueDef::Result(by, _) => match dfg.insts[by] {
+                InstructionData::UnaryImm { opcode: Opcode::Iconst, imm } => of(a) << (imm.bits() & 31),
+                _ => u32::MAX,
+            },
+            _ => u32::MAX,
+        },
+        _ => u32::MAX,
+    }
 }

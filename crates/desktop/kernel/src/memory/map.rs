@@ -313,6 +313,12 @@ words! { SCRATCH, 4;
     S_PARTS
     /// Tiles to draw that are listed so far.
     S_TO_DRAW
+    /// Of these, how many were taken by warps that had drawn their first ones.
+    S_NEXT_TO_DRAW
+    /// Words of glyphs' images that are in use; not 0: there is no space for another; not 0: an image is missing in this frame.
+    S_COVERAGE
+    S_COVERAGE_FULL
+    S_COVERAGE_MISSING
     /// 0: the list in the order of drawing must be made anew.
     S_ORDERED
 }
@@ -422,12 +428,18 @@ pub const TILE_HEIGHT: u32 = 8;
 pub const MAX_TILES: u32 = MAX_WIDTH / TILE_WIDTH * MAX_HEIGHT.div_ceil(TILE_HEIGHT);
 pub const TILES: u32 = BY_BLOCK + MAX_BY_BLOCK * 4;
 pub const DAMAGE: u32 = TILES + MAX_TILES * 8;
-/// The tiles to draw: each one's number, the place of the first item that it shows, and which of the items from there on show.
+/// The tiles to draw: each one's number, the place of the first item that it shows, and which of the items from there on show, and which
+/// of these do not touch all of its columns.
 pub const TO_DRAW: u32 = (DAMAGE + MAX_TILES * 4).next_multiple_of(16);
 pub const TO_DRAW_BYTES: u32 = 16;
-/// For each item the address of its image, or 0 (`glyphs`), and the images, two pixels in a word.
+/// For each item that is a glyph, its image (`glyphs`): the address, or 0; left and top in pixels; words in a row; rows.
 pub const IMAGES: u32 = TO_DRAW + MAX_TILES * TO_DRAW_BYTES;
-pub const COVERAGE: u32 = IMAGES + MAX_ITEMS * 4;
+pub const IMAGE_BYTES: u32 = 16;
+/// A table of the images that there are, by what they show, and the images, two pixels in a word.
+pub const KEPT_IMAGES: u32 = IMAGES + MAX_ITEMS * IMAGE_BYTES;
+pub const MAX_KEPT_IMAGES: u32 = 1 << 14;
+pub const KEPT_IMAGE_BYTES: u32 = 32;
+pub const COVERAGE: u32 = KEPT_IMAGES + MAX_KEPT_IMAGES * KEPT_IMAGE_BYTES;
 pub const MAX_COVERAGE: u32 = 1 << 22;
 /// The frame buffer, one word a pixel: red, green, blue, 255.
 pub const PIXELS: u32 = COVERAGE + MAX_COVERAGE * 4;
