@@ -1,7 +1,11 @@
+//! `arrow-runtime --speed MODULE DEVICE ROWS` measures both: see `speed.rs`.
+//!
 //! `arrow-runtime MODULE FOLDER`: calls the functions of a module for the batches that gpu-run's test kept in the folder, and compares.
 //!
 //! `N.call` is the function's name, behind `table ` if it is a table function; `N.in` its rows and `N.out` what gpu-run returned, as Arrow
 //! IPC files. There is no `N.out` if that was no value at all.
+
+mod speed;
 
 use arrow_array::RecordBatch;
 use arrow_ipc::reader::FileReader;
@@ -13,7 +17,14 @@ use std::path::Path;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().collect();
-    let [_, module, folder] = &args[..] else { return Err("usage: arrow-runtime MODULE FOLDER".into()) };
+    if let [_, option, module, device, rows] = &args[..]
+        && option == "--speed"
+    {
+        return speed::measure(module, device, rows.parse()?);
+    }
+    let [_, module, folder] = &args[..] else {
+        return Err("usage: arrow-runtime MODULE FOLDER, or arrow-runtime --speed MODULE DEVICE ROWS".into());
+    };
     let runtime = Runtime::new(&fs::read(module)?).map_err(|error| format!("{error:?}"))?;
     let (mut alike, mut other) = (0, 0);
     for entry in fs::read_dir(folder)? {

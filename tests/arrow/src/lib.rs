@@ -27,6 +27,19 @@ fn score(x: f64, y: f64) -> f64 {
     score
 }
 
+/// Steps until a point leaves the Mandelbrot set, at most 1000.
+#[function("steps(float64, float64) -> int")]
+fn steps(x: f64, y: f64) -> i32 {
+    let (mut re, mut im) = (0.0, 0.0);
+    for step in 0..1000 {
+        if re * re + im * im > 4.0 {
+            return step;
+        }
+        (re, im) = (re * re - im * im + x, 2.0 * re * im + y);
+    }
+    1000
+}
+
 #[function("div(int, int) -> int")]
 fn div(a: i32, b: i32) -> Result<i32, &'static str> {
     if b == 0 { Err("division by zero") } else { a.checked_div(b).ok_or("the quotient does not fit") }
