@@ -101,13 +101,13 @@ impl Machines {
             .env("GPU_RUN_CACHE_REMOTE", &self.address)
             .env("GPU_RUN_CACHE_KEY", SECRET)
             .env("AWS_REGION", "us-east-1")
-            .env("AWS_ACCESS_KEY_ID", "somebody")
+            .env("AWS_ACCESS_KEY_ID", "AKIAOFSOMEONE")
             .env("AWS_SECRET_ACCESS_KEY", PASSWORD);
         if let Some(server) = self.server {
             command.env("AWS_ENDPOINT_URL", format!("http://{server}"));
         }
         let ran = Ran::from(command.envs(variables.iter().copied()).output().unwrap());
-        for secret in [SECRET, OTHER, PASSWORD, "somebody"] {
+        for secret in [SECRET, OTHER, PASSWORD, "AKIAOFSOMEONE"] {
             assert!(!ran.stderr.contains(secret) && !ran.stdout.contains(secret), "{ran:?}");
         }
         ran
@@ -215,7 +215,7 @@ fn what_cannot_be_is_said() {
     for (name, value, why) in [
         ("GPU_RUN_CACHE_REMOTE", "ftp://host/cache", "it must begin with s3://, gs:// or file://"),
         ("GPU_RUN_CACHE_REMOTE", "/shared/cache", "file:///folder"),
-        ("GPU_RUN_CACHE_REMOTE", "s3://somebody:a-password-that-nobody-may-see@bucket", "a name or a password"),
+        ("GPU_RUN_CACHE_REMOTE", "s3://AKIAOFSOMEONE:a-password-that-nobody-may-see@bucket", "a name or a password"),
         ("GPU_RUN_CACHE_KEY", "ff00a-secret", "at least 32"),
     ] {
         machines.run("a", "--device cpu hello.wat", &[(name, value)]).gives(2, "").says(&[name, why]);
