@@ -65,6 +65,7 @@ mod counts;
 mod destination;
 mod entry;
 mod fault;
+mod found;
 mod in_use;
 mod key;
 mod ledger;
@@ -84,10 +85,11 @@ mod sync {
     pub(crate) use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 }
 
-pub use cache::{Cache, Found, Got, Made, Options, Origin};
+pub use cache::{Cache, Options};
 pub use counts::Counts;
 pub use destination::Destination;
 pub use entry::Damage;
+pub use found::{Found, Got, Made, Origin};
 pub use in_use::InUse;
 pub use key::{KEY_BYTES, Key};
 pub use remote::{Arrival, END_WAIT, Fetch, Remote, RemoteError, RemoteStore};

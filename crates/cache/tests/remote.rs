@@ -13,6 +13,8 @@ use support::{key, options, result};
 
 /// Longer than any test takes that passes.
 const LONG: Duration = Duration::from_secs(60);
+/// What a busy machine may take beside.
+const LATE: Duration = Duration::from_secs(20);
 
 /// A store in memory, and what is wrong with it.
 #[derive(Clone, Debug, Default)]
@@ -198,10 +200,10 @@ fn compiling_waits_for_no_server() {
     let (dir, shelf) = (tempfile::tempdir().unwrap(), Shelf::broken(Fault::Silent));
     let (cache, began) = (machine(dir.path(), &shelf), Instant::now());
     assert!(is_compiled(&ask(&cache, 1, Duration::ZERO)));
-    assert!(began.elapsed() < END_WAIT, "{:?}", began.elapsed());
+    assert!(began.elapsed() < LATE, "{:?}", began.elapsed());
     // Nor does the end of the process, for long.
     drop(cache);
-    assert!(began.elapsed() < END_WAIT + Duration::from_secs(5), "{:?}", began.elapsed());
+    assert!(began.elapsed() < END_WAIT + 2 * LATE, "{:?}", began.elapsed());
     assert_eq!(shelf.with(|content| content.puts), 0);
     // It is here, and what came meanwhile was not lost.
     assert!(matches!(ask(&machine(dir.path(), &shelf), 1, LONG).origin, Origin::Hit { .. }));
@@ -216,20 +218,19 @@ fn a_server_that_takes_nothing_is_waited_for_as_long_as_was_said() {
     let began = Instant::now();
     drop(cache);
     let waited = began.elapsed();
-    assert!(waited >= END_WAIT && waited < END_WAIT + Duration::from_secs(5), "{waited:?}");
+    assert!(waited >= END_WAIT && waited < END_WAIT + LATE, "{waited:?}");
     shelf.with(|content| content.fault = Fault::None);
 }
 
 #[test]
 fn a_server_that_fails_is_asked_once_and_costs_nothing() {
     let (dir, shelf) = (tempfile::tempdir().unwrap(), Shelf::broken(Fault::Fails));
-    let (cache, began) = (machine(dir.path(), &shelf), Instant::now());
+    let cache = machine(dir.path(), &shelf);
     for n in 0..5 {
         assert!(is_compiled(&ask(&cache, n, LONG)));
     }
-    drop(cache);
+    assert_eq!(cache.wait_until_sent(LATE), 0, "the end would wait");
     assert_eq!(shelf.with(|content| (content.gets, content.puts)), (1, 0));
-    assert!(began.elapsed() < END_WAIT, "{:?}", began.elapsed());
 }
 
 #[test]
