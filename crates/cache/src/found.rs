@@ -13,8 +13,8 @@ pub struct Found<R = Vec<u8>> {
     pub in_use: InUse,
 }
 
-/// The result of [`Cache::get_or_make`](crate::Cache::get_or_make): bytes read from disk lie in the caller's [`Destination`](crate::Destination), bytes that were
-/// compiled or came from the remote cache in a `Vec`.
+/// The result of [`Cache::get_or_make`](crate::Cache::get_or_make): bytes read from disk lie in the caller's
+/// [`Destination`](crate::Destination), bytes that were compiled or came from the remote cache in a `Vec`.
 #[derive(Debug)]
 pub enum Got<R> {
     Read(Found<R>),
