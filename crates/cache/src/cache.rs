@@ -3,12 +3,14 @@
 use crate::announce::{Turn, announce};
 use crate::counts::{self, ByModel, Counts};
 use crate::entry::Damage;
+use crate::found::{Found, Got, Made, Origin};
 use crate::in_use::InUse;
 use crate::key::Key;
 use crate::manifest::{self, Row};
+use crate::remote::{Arrival, Arrived, END_WAIT, Fetch, Fetching, Remote};
 use crate::scan::Item;
 use crate::store::{Lookup, Store};
-use crate::{Destination, Error, store};
+use crate::{Destination, Error, entry, fault, store};
 use parking_lot::{Mutex, MutexGuard};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -34,6 +36,8 @@ pub struct Options {
     pub locks: bool,
     /// Returns the current time; tests replace it.
     pub clock: fn() -> SystemTime,
+    /// A cache beyond this machine, which is asked for what this one lacks.
+    pub remote: Option<Remote>,
 }
 
 impl Options {
@@ -48,6 +52,7 @@ impl Options {
             durable: true,
             locks: true,
             clock: SystemTime::now,
+            remote: None,
         }
     }
 }
@@ -58,35 +63,11 @@ impl fmt::Debug for Options {
     }
 }
 
-/// The bytes of a key, read or compiled.
-#[derive(Debug)]
-pub struct Found<R = Vec<u8>> {
-    pub bytes: R,
-    pub origin: Origin,
-    /// Keeps the entry from being evicted as long as this value lives.
-    pub in_use: InUse,
-}
-
-/// The result of [`Cache::get_or_make`]: bytes read from disk lie in the caller's [`Destination`], compiled bytes in a
-/// `Vec`.
-#[derive(Debug)]
-pub enum Got<R> {
-    Read(Found<R>),
-    Made(Found),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// The entry was on disk; compiling it took `saved`.
-    Hit { saved: Duration },
-    /// Compiling took `took`. `kept` is the size of the new entry's file in bytes, `None` if the result was not kept.
-    Miss { took: Duration, kept: Option<u64> },
-}
-
 /// A cache on disk, or none. Without one, every request compiles and nothing is kept.
 #[derive(Debug)]
 pub struct Cache {
     store: Result<Store, String>,
+    remote: Option<Remote>,
     /// Tells this cache's file of counts from those of other caches in the process.
     number: u64,
     state: Mutex<State>,
@@ -106,29 +87,34 @@ struct State {
 impl Cache {
     /// Opens a cache, and creates its folder if need be. On failure, prints a warning and works without a cache.
     pub fn open(options: Options) -> Self {
-        let dir = options.dir.clone();
+        let (dir, remote) = (options.dir.clone(), options.remote.clone());
         let store = Store::open(options).map_err(|error| {
             let message = format!("{}: {error}", dir.display());
             tracing::warn!("compiled programs are not kept: cannot use the cache in {message}");
             message
         });
-        Self::with(store)
+        Self::with(store, remote)
     }
 
-    /// Returns a cache that is switched off. No warning is printed; upkeep fails with `why`.
+    /// Returns a cache that is switched off, with no remote one either. No warning is printed; upkeep fails with `why`.
     pub fn off(why: &str) -> Self {
-        Self::with(Err(why.to_owned()))
+        Self::with(Err(why.to_owned()), None)
     }
 
-    fn with(store: Result<Store, String>) -> Self {
+    fn with(store: Result<Store, String>, remote: Option<Remote>) -> Self {
         static CACHES: AtomicU64 = AtomicU64::new(0);
         let number = CACHES.fetch_add(1, Ordering::Relaxed);
-        Self { store, number, state: Mutex::default(), broken: AtomicBool::new(false) }
+        Self { store, remote, number, state: Mutex::default(), broken: AtomicBool::new(false) }
     }
 
     /// The cache's folder, if there is a cache.
     pub fn path(&self) -> Option<&Path> {
         self.store.as_ref().ok().map(|store| store.place.as_path())
+    }
+
+    /// The remote cache, if there is one.
+    pub fn remote(&self) -> Option<&Remote> {
+        self.remote.as_ref()
     }
 
     pub(crate) fn store(&self) -> Result<&Store, Error> {
@@ -138,38 +124,86 @@ impl Cache {
     /// Returns the key's bytes: from disk, or else from `compile`, whose result is kept. A failure of the cache itself
     /// is never a failure of this function.
     pub fn get_or_compile<E>(&self, key: &Key, compile: impl FnOnce() -> Result<Vec<u8>, E>) -> Result<Found, E> {
-        Ok(match self.get_or_make(key, compile)? {
+        Ok(match self.get_or_make(key, |_| compile().map(Made::Compiled))? {
             Got::Read(found) | Got::Made(found) => found,
         })
     }
 
-    /// Like [`Cache::get_or_compile`], but reads an entry directly into a [`Destination`]. Compiled bytes are not
-    /// copied there; they come back as [`Got::Made`].
+    /// Like [`Cache::get_or_compile`], but reads an entry directly into a [`Destination`]. While `compile` runs, the
+    /// remote cache may send the entry: `compile` should then stop and return that instead.
     pub fn get_or_make<R: Destination, E>(
         &self,
         key: &Key,
-        compile: impl FnOnce() -> Result<Vec<u8>, E>,
+        compile: impl FnOnce(&Fetch) -> Result<Made, E>,
     ) -> Result<Got<R>, E> {
-        let Ok(store) = &self.store else {
-            let began = Instant::now();
-            let bytes = compile()?;
-            let origin = Origin::Miss { took: began.elapsed(), kept: None };
-            return Ok(Got::Made(Found { bytes, origin, in_use: InUse::default() }));
-        };
-        if let Some(found) = self.lookup(store, key) {
-            return Ok(Got::Read(found));
+        let mut turn = None;
+        if let Ok(store) = &self.store {
+            if let Some(found) = self.lookup(store, key) {
+                return Ok(Got::Read(found));
+            }
+            turn = match self.wait_for_turn(store, key) {
+                Ok(found) => return Ok(Got::Read(found)),
+                Err(turn) => Some(turn),
+            };
         }
-        let turn = match self.wait_for_turn(store, key) {
-            Ok(found) => return Ok(Got::Read(found)),
-            Err(turn) => turn,
-        };
-        self.count(key, |counts| counts.misses += 1);
+        let fetching = self.remote.as_ref().map(|remote| remote.fetch(key));
+        let fetch = fetching.as_ref().map(Fetching::fetch).unwrap_or_default();
         let began = Instant::now();
-        let bytes = compile()?;
-        let took = began.elapsed();
-        let (kept, in_use) = self.keep(store, key, &bytes, took);
+        let made = match fetch.wait(fault::slowness()) {
+            Some(arrival) => Ok(Made::Fetched(arrival)),
+            None => compile(&fetch),
+        };
+        if !matches!(made, Ok(Made::Fetched(_))) {
+            self.count(key, |counts| counts.misses += 1);
+        }
+        let found = match made? {
+            Made::Compiled(bytes) => self.compiled(key, bytes, began.elapsed(), fetching),
+            Made::Fetched(arrival) => self.fetched(key, arrival),
+        };
         drop(turn);
-        Ok(Got::Made(Found { bytes, origin: Origin::Miss { took, kept }, in_use }))
+        Ok(Got::Made(found))
+    }
+
+    /// Keeps what was compiled, here and in the remote cache.
+    fn compiled(&self, key: &Key, bytes: Vec<u8>, took: Duration, fetching: Option<Fetching<'_>>) -> Found {
+        let (mut kept, mut in_use) = (None, InUse::default());
+        let store = self.store.as_ref().ok().filter(|_| !self.is_broken());
+        if store.is_some() || fetching.is_some() {
+            let file = entry::encode(key, &bytes, took, self.now());
+            if let Some(store) = store {
+                (kept, in_use) = self.keep(store, key, &file, bytes.len(), took);
+            }
+            if let Some(fetching) = fetching {
+                fetching.offer(file);
+            }
+        }
+        Found { bytes, origin: Origin::Miss { took, kept }, in_use }
+    }
+
+    /// Keeps what came from the remote cache.
+    fn fetched(&self, key: &Key, arrival: Arrival) -> Found {
+        let Arrived { about, file, payload } = arrival.take();
+        let saved = about.took;
+        self.count(key, |counts| {
+            counts.fetched += 1;
+            counts.saved_ms += saved.as_millis() as u64;
+        });
+        let store = self.store.as_ref().ok().filter(|_| !self.is_broken());
+        let in_use = store.map(|store| self.keep(store, key, &file, payload.len(), saved).1).unwrap_or_default();
+        Found { bytes: payload, origin: Origin::Fetched { saved }, in_use }
+    }
+
+    fn now(&self) -> SystemTime {
+        self.store.as_ref().map_or_else(|_| SystemTime::now(), Store::now)
+    }
+
+    fn is_broken(&self) -> bool {
+        self.broken.load(Ordering::Relaxed)
+    }
+
+    /// Waits until the remote cache has what was compiled here, at most so long. Returns how many entries it lacks.
+    pub fn wait_until_sent(&self, most: Duration) -> usize {
+        self.remote.as_ref().map_or(0, |remote| remote.finish(most))
     }
 
     /// Returns the key's bytes if they are on disk, and counts a hit or a miss.
@@ -192,11 +226,17 @@ impl Cache {
 
     /// Keeps bytes that the caller made in time `took`. Returns whether they were kept.
     pub fn put(&self, key: &Key, bytes: &[u8], took: Duration) -> bool {
-        self.store.as_ref().is_ok_and(|store| self.keep(store, key, bytes, took).0.is_some())
+        let Some(store) = self.store.as_ref().ok().filter(|_| !self.is_broken()) else { return false };
+        let file = entry::encode(key, bytes, took, store.now());
+        self.keep(store, key, &file, bytes.len(), took).0.is_some()
     }
 
-    /// Sets aside an entry that is whole but useless, for instance because a driver refuses it.
+    /// Sets aside an entry that is whole but useless, for instance because a driver refuses it. This process does not
+    /// take the remote cache's, either.
     pub fn discard(&self, key: &Key) {
+        if let Some(remote) = &self.remote {
+            remote.refuse(key);
+        }
         if let Ok(store) = &self.store
             && store.set_aside(&store.path(key), key.model(), None, Damage::Useless)
         {
@@ -226,7 +266,7 @@ impl Cache {
     /// Waits while another process compiles the same key. Returns the entry if it appears, or `Err` when this process
     /// should compile.
     fn wait_for_turn<R: Destination>(&self, store: &Store, key: &Key) -> Result<Found<R>, Turn> {
-        if self.broken.load(Ordering::Relaxed) {
+        if self.is_broken() {
             return Err(Turn::Unannounced);
         }
         let (busy, path) = (store.own("busy"), store.path(key));
@@ -251,12 +291,9 @@ impl Cache {
         }
     }
 
-    /// Writes an entry. Returns the bytes of its file, or `None` if it was not kept.
-    fn keep(&self, store: &Store, key: &Key, bytes: &[u8], took: Duration) -> (Option<u64>, InUse) {
-        if self.broken.load(Ordering::Relaxed) {
-            return (None, InUse::default());
-        }
-        match store.put(key, bytes, took) {
+    /// Writes an entry's file. Returns its bytes, or `None` if it was not kept.
+    fn keep(&self, store: &Store, key: &Key, file: &[u8], unpacked: usize, took: Duration) -> (Option<u64>, InUse) {
+        match store.put(key, file) {
             Ok(written) => {
                 let mut state = self.state();
                 for item in &written.evicted {
@@ -271,7 +308,7 @@ impl Cache {
                 let row = manifest::row(
                     key.label().into(),
                     written.bytes,
-                    bytes.len() as u64,
+                    unpacked as u64,
                     took.as_millis() as u64,
                     store.now(),
                 );
@@ -316,10 +353,18 @@ impl Cache {
         sum
     }
 
+    fn count_sent(&self) {
+        let sent = self.remote.as_ref().map(Remote::take_sent).unwrap_or_default();
+        for (model, sent) in sent {
+            self.count_model(&model, |counts| counts.sent += sent);
+        }
+    }
+
     /// Writes counts and manifests now instead of when the cache is dropped: for a process that may be killed before
     /// that.
     pub fn flush(&self) {
         let Ok(store) = &self.store else { return };
+        self.count_sent();
         let mut state = self.state();
         let (come, gone) = (std::mem::take(&mut state.come), std::mem::take(&mut state.gone));
         let counts = std::mem::take(&mut state.fresh).then(|| state.counts.clone());
@@ -335,6 +380,12 @@ impl Cache {
 
 impl Drop for Cache {
     fn drop(&mut self) {
+        let unsent = self.wait_until_sent(END_WAIT);
+        if unsent > 0 {
+            let what =
+                if unsent == 1 { "a compiled program was".into() } else { format!("{unsent} compiled programs were") };
+            tracing::warn!("{what} not sent to the remote cache within {END_WAIT:?}");
+        }
         self.flush();
         let counts = std::mem::take(&mut self.state().counts);
         if let (Ok(store), false) = (&self.store, counts.is_empty()) {

@@ -18,14 +18,19 @@ use std::time::Duration;
 
 /// How often each event happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Counts {
     pub hits: u64,
+    /// Entries that came from the remote cache.
+    pub fetched: u64,
     pub misses: u64,
+    /// Entries that were sent to the remote cache.
+    pub sent: u64,
     /// Entries that were removed to make space.
     pub evictions: u64,
     /// Entries that were damaged, and set aside.
     pub repaired: u64,
-    /// Milliseconds it took to compile the entries that were hit, once for each hit.
+    /// Milliseconds it took to compile the entries that were hit or fetched, once for each time.
     pub saved_ms: u64,
 }
 
@@ -34,16 +39,19 @@ impl Counts {
         // Saturating, because a file may contain any number.
         let add = |sum: &mut u64, more| *sum = sum.saturating_add(more);
         add(&mut self.hits, other.hits);
+        add(&mut self.fetched, other.fetched);
         add(&mut self.misses, other.misses);
+        add(&mut self.sent, other.sent);
         add(&mut self.evictions, other.evictions);
         add(&mut self.repaired, other.repaired);
         add(&mut self.saved_ms, other.saved_ms);
     }
 
-    /// The share of lookups that were hits; `None` without lookups.
+    /// The share of lookups that found the entry, here or in the remote cache; `None` without lookups.
     pub fn hit_rate(&self) -> Option<f64> {
-        let looks = self.hits.saturating_add(self.misses);
-        (looks > 0).then(|| self.hits as f64 / looks as f64)
+        let found = self.hits.saturating_add(self.fetched);
+        let looks = found.saturating_add(self.misses);
+        (looks > 0).then(|| found as f64 / looks as f64)
     }
 }
 

@@ -122,6 +122,16 @@ impl Source for File {
     }
 }
 
+/// An entry's file in memory.
+impl Source for [u8] {
+    fn read_at(&self, at: u64, room: &mut [u8]) -> io::Result<()> {
+        let rest = usize::try_from(at).ok().and_then(|at| self.get(at..));
+        let bytes = rest.and_then(|rest| rest.get(..room.len()));
+        room.copy_from_slice(bytes.ok_or(io::ErrorKind::UnexpectedEof)?);
+        Ok(())
+    }
+}
+
 /// Returns the bytes of an entry's file. The payload is packed if that saves at least an eighth; below that, unpacking
 /// costs more than reading saves.
 pub(crate) fn encode(key: &Key, payload: &[u8], took: Duration, made: SystemTime) -> Vec<u8> {
@@ -158,7 +168,7 @@ pub(crate) fn encode(key: &Key, payload: &[u8], took: Duration, made: SystemTime
 
 /// Returns header and payload of an entry's file, if the file is whole and belongs to `key`.
 pub(crate) fn decode<R: Destination>(
-    source: &impl Source,
+    source: &(impl Source + ?Sized),
     length: u64,
     key: &[u8; KEY_BYTES],
 ) -> Result<(About, R), Failure> {
@@ -184,14 +194,14 @@ pub(crate) fn decode<R: Destination>(
 }
 
 /// Checks all sums of an entry's file and returns its header.
-pub(crate) fn check(source: &impl Source, length: u64) -> Result<About, Failure> {
+pub(crate) fn check(source: &(impl Source + ?Sized), length: u64) -> Result<About, Failure> {
     let entry = Entry::open(source, length)?;
     entry.each(|_, _| Ok(()))?;
     Ok(entry.about)
 }
 
 /// An entry whose header and index were read and checked.
-struct Entry<'a, S> {
+struct Entry<'a, S: ?Sized> {
     source: &'a S,
     about: About,
     /// The first bytes of the file: at least header and index, and the whole of a small entry.
@@ -200,7 +210,7 @@ struct Entry<'a, S> {
     pieces: Vec<(u64, usize, [u8; SUM_BYTES])>,
 }
 
-impl<'a, S: Source> Entry<'a, S> {
+impl<'a, S: Source + ?Sized> Entry<'a, S> {
     fn open(source: &'a S, length: u64) -> Result<Self, Failure> {
         let mut first = vec![0; length.min(FIRST as u64) as usize];
         source.read_at(0, &mut first)?;

@@ -3,18 +3,8 @@
 
 use super::*;
 
-struct Bytes<'a>(&'a [u8]);
-
-impl Source for Bytes<'_> {
-    fn read_at(&self, at: u64, room: &mut [u8]) -> io::Result<()> {
-        let bytes = self.0.get(at as usize..).and_then(|rest| rest.get(..room.len()));
-        room.copy_from_slice(bytes.ok_or(io::ErrorKind::UnexpectedEof)?);
-        Ok(())
-    }
-}
-
 fn decode(file: &[u8], key: &[u8; KEY_BYTES]) -> Result<(About, Vec<u8>), Damage> {
-    match super::decode(&Bytes(file), file.len() as u64, key) {
+    match super::decode(file, file.len() as u64, key) {
         Ok(whole) => Ok(whole),
         Err(Failure::Damage(damage)) => Err(damage),
         Err(Failure::Io(error)) => panic!("{error}"),
@@ -60,7 +50,7 @@ fn pieces_come_back_in_their_order_whether_packed_or_not() {
         for payload in [packed, noise] {
             let file = encode(&key(), &payload, Duration::ZERO, UNIX_EPOCH);
             assert!(decode(&file, key().hash()).unwrap().1 == payload, "{length} bytes");
-            assert!(check(&Bytes(&file), file.len() as u64).is_ok());
+            assert!(check(&file[..], file.len() as u64).is_ok());
         }
     }
 }
@@ -72,7 +62,7 @@ fn a_piece_that_is_damaged_or_in_anothers_place_is_noticed() {
     for at in (head..file.len()).step_by(997) {
         file[at] ^= 0x10;
         assert_eq!(decode(&file, key().hash()).unwrap_err(), Damage::Sum, "byte {at}");
-        assert!(check(&Bytes(&file), file.len() as u64).is_err());
+        assert!(check(&file[..], file.len() as u64).is_err());
         file[at] ^= 0x10;
     }
     // Of two pieces of the same length, each is summed for its own place.

@@ -8,12 +8,15 @@
 //! a stale handle. With `odd:rename`, every other rename is done but reported as failed, as when the server's reply is
 //! lost and the request sent again.
 //!
+//! With `slow:500`, compiling takes half a second longer: time for a remote cache to answer, as with large programs.
+//!
 //! Only this file knows the variable, and reads it once.
 
 use rustix::io::Errno;
 use std::io;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 const VARIABLE: &str = "GPU_RUN_TEST_CACHE";
 
@@ -23,6 +26,7 @@ enum Plan {
     Kill(u64),
     Fail(u64),
     Odd(Oddity),
+    Slow(Duration),
 }
 
 /// What a network file system can lack or do wrong.
@@ -69,7 +73,7 @@ pub(crate) fn odd(what: Oddity) -> io::Result<()> {
 pub(crate) fn point(step: &'static str) -> io::Result<()> {
     static POINTS: AtomicU64 = AtomicU64::new(0);
     let plan = plan();
-    if matches!(plan, Plan::None | Plan::Odd(_)) {
+    if matches!(plan, Plan::None | Plan::Odd(_) | Plan::Slow(_)) {
         return Ok(());
     }
     let number = POINTS.fetch_add(1, Ordering::Relaxed) + 1;
@@ -80,6 +84,14 @@ pub(crate) fn point(step: &'static str) -> io::Result<()> {
             Err(io::Error::new(io::ErrorKind::StorageFull, message))
         }
         _ => Ok(()),
+    }
+}
+
+/// Returns how much longer compiling is to take.
+pub(crate) fn slowness() -> Duration {
+    match plan() {
+        Plan::Slow(time) => time,
+        _ => Duration::ZERO,
     }
 }
 
@@ -97,6 +109,7 @@ fn parse(text: &str) -> Option<Plan> {
     match text.split_once(':') {
         Some(("kill", n)) => number(n).map(Plan::Kill),
         Some(("fail", n)) => number(n).map(Plan::Fail),
+        Some(("slow", n)) => number(n).map(|milliseconds| Plan::Slow(Duration::from_millis(milliseconds))),
         Some(("odd", what)) => Some(Plan::Odd(match what {
             "lock" => Oddity::Lock,
             "link" => Oddity::Link,
@@ -120,7 +133,8 @@ mod tests {
         assert_eq!(parse("kill:3"), Some(Plan::Kill(3)));
         assert_eq!(parse("fail:1"), Some(Plan::Fail(1)));
         assert_eq!(parse("odd:stale"), Some(Plan::Odd(Oddity::Stale)));
-        for wrong in ["kill", "kill:", "kill:0", "fail:x", "odd:man", "3"] {
+        assert_eq!(parse("slow:20"), Some(Plan::Slow(Duration::from_millis(20))));
+        for wrong in ["kill", "slow:", "kill:", "kill:0", "fail:x", "odd:man", "3"] {
             assert_eq!(parse(wrong), None, "{wrong}");
         }
     }

@@ -46,6 +46,9 @@
 //! key waits as long as it sees the first one work, up to a time limit. Processes that cannot see each other both
 //! compile. The last rename wins, and either result is right: a key names one result.
 //!
+//! **A remote cache** ([`Remote`]) may be asked for what the one on disk lacks. Its entries are the same files, signed.
+//! This crate knows no network: who opens the cache says where they lie ([`RemoteStore`]).
+//!
 //! **Where nothing can be written**, because the disk is full or the folder is read-only, gpu-run prints one warning and
 //! writes no more entries; hits still work. If the folder cannot be opened, gpu-run prints one warning and works without
 //! a cache.
@@ -62,14 +65,17 @@ mod counts;
 mod destination;
 mod entry;
 mod fault;
+mod found;
 mod in_use;
 mod key;
 mod ledger;
 mod manifest;
 mod owner;
 mod pieces;
+mod remote;
 mod resident;
 mod scan;
+mod signature;
 mod store;
 pub mod trust;
 mod upkeep;
@@ -79,13 +85,16 @@ mod sync {
     pub(crate) use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 }
 
-pub use cache::{Cache, Found, Got, Options, Origin};
+pub use cache::{Cache, Options};
 pub use counts::Counts;
 pub use destination::Destination;
 pub use entry::Damage;
+pub use found::{Found, Got, Made, Origin};
 pub use in_use::InUse;
 pub use key::{KEY_BYTES, Key};
+pub use remote::{Arrival, END_WAIT, Fetch, Remote, RemoteError, RemoteStore};
 pub use resident::Resident;
+pub use signature::{ShortSecret, SigningKey};
 pub use upkeep::{Check, Listed, ModelStats, Pruned, Stats};
 
 use std::io;

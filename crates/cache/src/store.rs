@@ -20,7 +20,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 /// Names in the cache's folder that no model may have: the cache's own folders, and its lock file.
 pub(crate) const OWN_FOLDERS: [&str; 6] = ["tmp", "busy", "leases", "stats", "damaged", "lock"];
@@ -193,15 +193,14 @@ impl Store {
         NUMBER.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Writes an entry. Until it is complete, nobody sees any of it. With `durable`, it is on disk when this returns
-    /// and survives a crash of the process or the machine.
-    pub(crate) fn put(&self, key: &Key, payload: &[u8], took: Duration) -> io::Result<Written> {
-        let file = entry::encode(key, payload, took, self.now());
+    /// Writes an entry's file. Until it is complete, nobody sees any of it. With `durable`, it is on disk when this
+    /// returns and survives a crash of the process or the machine.
+    pub(crate) fn put(&self, key: &Key, file: &[u8]) -> io::Result<Written> {
         let bytes = file.len() as u64;
         if bytes > self.options.limit {
             return Ok(Written { kept: None, bytes, evicted: Vec::new() });
         }
-        let draft = Draft::write(self, &file)?;
+        let draft = Draft::write(self, file)?;
         // Held before others can see it, so that nobody evicts it first.
         let in_use = self.hold(draft.file.try_clone()?, key);
         let target = self.path(key);

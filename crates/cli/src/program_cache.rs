@@ -2,10 +2,11 @@
 
 use crate::args::CacheArgs;
 use anyhow::{Context, Result};
-use gpu_run_cache::{Cache, Options};
+use gpu_run_cache::{Cache, Options, Remote, SigningKey};
 use gpu_run_compiler::{CompileOptions, Entry};
 use gpu_run_console::failure::Failure;
 use gpu_run_console::units;
+use gpu_run_objects::Folder;
 use std::env;
 use std::path::{Path, PathBuf};
 
@@ -14,11 +15,16 @@ const PLACE: &str = "GPU_RUN_CACHE";
 /// The variable that limits the cache's size.
 const LIMIT: &str = "GPU_RUN_CACHE_LIMIT";
 
+/// The variable with the address of a cache that machines share.
+const REMOTE: &str = "GPU_RUN_CACHE_REMOTE";
+/// The variable with the secret that the entries there are signed with.
+const KEY: &str = "GPU_RUN_CACHE_KEY";
+
 /// Opens the cache that a run uses. A cache that cannot be used is no failure.
 pub(crate) fn open(args: &CacheArgs) -> Result<Cache> {
     match place(args)? {
         Err(why) => Ok(Cache::off(&why)),
-        Ok(dir) => Ok(Cache::open(Options { limit: limit()?, ..Options::new(dir) })),
+        Ok(dir) => Ok(Cache::open(Options { limit: limit()?, remote: remote()?, ..Options::new(dir) })),
     }
 }
 
@@ -40,6 +46,28 @@ pub(crate) fn place(args: &CacheArgs) -> Result<Result<PathBuf, String>> {
     let folder = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let base = folder("XDG_CACHE_HOME").or_else(|| folder("HOME").map(|home| home.join(".cache")));
     Ok(base.map(|base| base.join("gpu-run")).ok_or_else(|| format!("neither {PLACE}, XDG_CACHE_HOME nor HOME is set")))
+}
+
+/// Returns the cache that machines share, if there is one.
+fn remote() -> Result<Option<Remote>> {
+    let text = |name: &str| env::var_os(name).map(|value| value.to_string_lossy().into_owned());
+    let given = |name: &str| text(name).filter(|value| !value.trim().is_empty());
+    let Some(address) = given(REMOTE).filter(|address| address != "off") else { return Ok(None) };
+    let folder = Folder::open(&address).map_err(|error| {
+        Failure::usage(format!("{REMOTE}: {error}"))
+            .hint("as in s3://bucket/prefix, gs://bucket/prefix or file:///folder")
+    })?;
+    let Some(secret) = given(KEY) else {
+        tracing::warn!(
+            "not using the remote cache {}: {KEY} is not set; its entries are code, so they are signed with that secret, \
+             the same on all machines",
+            folder.name()
+        );
+        return Ok(None);
+    };
+    // What was given is not repeated here: it is secret.
+    let key = SigningKey::new(&secret).map_err(|error| Failure::usage(format!("{KEY} is too short: {error}")))?;
+    Ok(Some(Remote::new(folder, key)))
 }
 
 fn limit() -> Result<u64> {

@@ -168,6 +168,7 @@ impl Stats<'_> {
         let cache = match self.cache {
             None => "off".into(),
             Some(Origin::Hit { saved }) => format!("hit, saved {}", show_duration(saved)),
+            Some(Origin::Fetched { saved }) => format!("fetched, saved {}", show_duration(saved)),
             Some(Origin::Miss { kept: Some(bytes), .. }) => format!("miss, kept {}", show_size(bytes)),
             Some(Origin::Miss { kept: None, .. }) => "miss, not kept".into(),
         };
@@ -210,10 +211,11 @@ impl Stats<'_> {
             "cache": match self.cache {
                 None => "off",
                 Some(Origin::Hit { .. }) => "hit",
+                Some(Origin::Fetched { .. }) => "fetched",
                 Some(Origin::Miss { .. }) => "miss",
             },
             "cache_saved_seconds": match self.cache {
-                Some(Origin::Hit { saved }) => saved.as_secs_f64(),
+                Some(Origin::Hit { saved } | Origin::Fetched { saved }) => saved.as_secs_f64(),
                 _ => 0.0,
             },
             "compilations": gpu_run_compiler::compilations().0 + gpu_run_compiler::compilations().1,

@@ -7,10 +7,10 @@
 use crate::compile::{CompileOptions, Compiled, default_features};
 use crate::content;
 use crate::error::Error;
-use crate::limit;
+use crate::limit::{self, First};
 use crate::program::Program;
 use crate::stored;
-use gpu_run_cache::{Cache, Destination, Found, Got, InUse, Key, Origin, Resident};
+use gpu_run_cache::{Cache, Destination, Fetch, Found, Got, InUse, Key, Made, Origin, Resident};
 use gpu_run_device::{CodeOptions, Device, Pages, Patience};
 use gpu_run_wasm::WasmFeatures;
 use serde::Serialize;
@@ -71,7 +71,7 @@ impl Request {
     /// the next time.
     pub fn place(&self, cache: &Arc<Cache>, unloaded: Unloaded) -> Result<Program, Error> {
         let placed = self.build.place(unloaded).inspect_err(|_| cache.discard(&self.key))?;
-        let (Origin::Hit { saved: took } | Origin::Miss { took, .. }) = placed.origin;
+        let took = placed.origin.took();
         Ok(placed.program.kept(cache.clone(), self.key.clone(), placed.in_use, self.build.name.clone(), took))
     }
 }
@@ -229,22 +229,33 @@ impl Build {
         compiled: &mut Option<Compiled>,
         untried: bool,
     ) -> Result<Got<Held>, Error> {
-        cache.get_or_make(key, || {
-            let build = self.clone();
-            let (fresh, bytes) = limit::within(&self.name, self.limit, move |until| build.make(untried, until))?;
-            *compiled = Some(fresh);
-            Ok(bytes)
+        cache.get_or_make(key, |fetch| {
+            let (build, rival) = (self.clone(), fetch.clone());
+            let make = move |until| build.make(untried, until, &rival);
+            Ok(match limit::race(&self.name, self.limit, fetch, make)? {
+                First::Made((fresh, bytes)) => {
+                    *compiled = Some(fresh);
+                    Made::Compiled(bytes)
+                }
+                First::Fetched(arrival) => Made::Fetched(arrival),
+            })
         })
     }
 
-    /// Compiles the program, and returns the bytes to keep.
-    fn make(&self, untried: bool, until: Option<Instant>) -> Result<(Compiled, Vec<u8>), Error> {
+    /// Compiles the program, and returns the bytes to keep, unless the remote cache has them before.
+    fn make(&self, untried: bool, until: Option<Instant>, rival: &Fetch) -> Result<First<(Compiled, Vec<u8>)>, Error> {
+        let began = Instant::now();
         let compiled = Compiled::with_features(&self.wasm, &self.options, self.features, until)?;
+        // Assemblers that were started for nothing run on. Assembling takes longer than translating did: a remote cache
+        // may take as long again before they are started, and is still not waited for longer than compiling takes.
+        if let Some(arrival) = rival.wait(began.elapsed()) {
+            return Ok(First::Fetched(arrival));
+        }
         // An exact build saves registers around calls that are never made, which looks as if it needed more of them.
         let once = !self.options.build.is_speculative();
         let options = CodeOptions { registers: self.options.registers, once, untried, until };
         let bytes = stored::write(&compiled, &self.device.compile(compiled.ptx(), options)?)?;
-        Ok((compiled, bytes))
+        Ok(First::Made((compiled, bytes)))
     }
 
     /// Returns the program on its device, how it came there, and the bytes of its code. Waits while the device is short
@@ -263,7 +274,10 @@ impl Build {
         let began = Instant::now();
         let mut compiled = None;
         let found = self.find(cache, key, &mut compiled, false)?;
-        let was_read = matches!(found, Got::Read(_));
+        let was_read = match &found {
+            Got::Read(_) => true,
+            Got::Made(found) => matches!(found.origin, Origin::Fetched { .. }),
+        };
         let placed = match self.unloaded(found).and_then(|unloaded| self.place(unloaded)) {
             // The entry is intact, but this device does not accept it: the program is compiled again, once.
             Err(error) if was_read => {
@@ -282,8 +296,8 @@ impl Build {
         let timings = compiled.map_or_else(Vec::new, |compiled| compiled.timings().to_vec());
         let load = began.elapsed().saturating_sub(timings.iter().map(|(_, time)| *time).sum());
         let took = match origin {
-            Origin::Hit { saved } => saved,
-            _ => began.elapsed(),
+            Origin::Hit { saved } | Origin::Fetched { saved } => saved,
+            Origin::Miss { .. } => began.elapsed(),
         };
         let program = program.kept(cache.clone(), key.clone(), in_use, self.name.clone(), took);
         Ok((program, Report { origin, timings, load }, bytes))

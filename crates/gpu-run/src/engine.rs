@@ -1,9 +1,10 @@
 //! A device or several, and the cache of what was compiled for it.
 
 use crate::error::{Error, Result};
-use gpu_run_cache::{Cache, Options};
+use gpu_run_cache::{Cache, Options, Remote, SigningKey};
 use gpu_run_compiler::{CompileOptions, Compiler, Program};
 use gpu_run_device::{Device, DeviceList};
+use gpu_run_objects::Folder;
 use std::env;
 use std::fmt;
 use std::path::PathBuf;
@@ -19,6 +20,8 @@ pub struct Config {
     device: String,
     cache: Option<PathBuf>,
     cache_limit: u64,
+    /// A remote cache, or why there cannot be one.
+    remote: Result<Option<Remote>, String>,
     compile_timeout: Duration,
 }
 
@@ -29,10 +32,11 @@ impl Default for Config {
 }
 
 impl Config {
-    /// The first GPU, or `cpu` where there is none; the cache that the command `gpu-run` uses.
+    /// The first GPU, or `cpu` where there is none; the cache that the command `gpu-run` uses, and the remote one of
+    /// [`GPU_RUN_CACHE_REMOTE`](Config::remote_cache).
     pub fn new() -> Self {
-        let device = "auto".to_owned();
-        Self { device, cache: Self::usual_cache(), cache_limit: Options::LIMIT, compile_timeout: COMPILE_TIMEOUT }
+        let (device, cache_limit, compile_timeout) = ("auto".to_owned(), Options::LIMIT, COMPILE_TIMEOUT);
+        Self { device, cache: Self::usual_cache(), cache_limit, remote: usual_remote(), compile_timeout }
     }
 
     /// The device: `auto`, `cpu`, or a GPU as in `cuda:0`. Or several: `cuda:all`, `cuda:0,2`, or `cpu:0,1`, which divide the cores. A
@@ -48,9 +52,30 @@ impl Config {
         self
     }
 
-    /// Keeps compiled programs only in memory.
+    /// Keeps compiled programs only in memory, and uses no remote cache.
     pub fn no_cache(mut self) -> Self {
         self.cache = None;
+        self
+    }
+
+    /// A cache that machines share, such as `s3://bucket/prefix`, `gs://bucket/prefix` or `file:///folder`; credentials
+    /// come from the environment. It is asked for what the folder of [`Config::cache`] lacks, while the program is
+    /// compiled: whichever is there first is used. Entries are code, so they are signed with `secret`, a text of at
+    /// least 32 characters that only these machines know; an entry without the right signature is never used.
+    ///
+    /// If it fails, it is not asked again, and nothing else fails. Dropping the last part of an engine waits at most
+    /// three seconds for entries that are being sent.
+    ///
+    /// Unless this is called, the variables `GPU_RUN_CACHE_REMOTE` and `GPU_RUN_CACHE_KEY` say so, as for the command;
+    /// without the second one there is no remote cache.
+    pub fn remote_cache(mut self, address: &str, secret: &str) -> Self {
+        self.remote = remote(address, secret).map(Some);
+        self
+    }
+
+    /// Uses no remote cache, whatever the environment says.
+    pub fn no_remote_cache(mut self) -> Self {
+        self.remote = Ok(None);
         self
     }
 
@@ -78,6 +103,28 @@ impl Config {
     }
 }
 
+fn remote(address: &str, secret: &str) -> Result<Remote, String> {
+    let folder = Folder::open(address).map_err(|error| format!("the remote cache: {error}"))?;
+    // The secret itself is not repeated.
+    let key =
+        SigningKey::new(secret).map_err(|error| format!("the secret of the remote cache is too short: {error}"))?;
+    Ok(Remote::new(folder, key))
+}
+
+fn usual_remote() -> Result<Option<Remote>, String> {
+    let given = |name| env::var(name).ok().filter(|value| !value.trim().is_empty());
+    match given("GPU_RUN_CACHE_REMOTE").filter(|address| address != "off") {
+        Some(address) => match given("GPU_RUN_CACHE_KEY") {
+            Some(secret) => remote(&address, &secret).map(Some),
+            None => {
+                tracing::warn!("not using the cache of GPU_RUN_CACHE_REMOTE: GPU_RUN_CACHE_KEY is not set");
+                Ok(None)
+            }
+        },
+        None => Ok(None),
+    }
+}
+
 /// A device or several, and the cache of what was compiled for them. Clones are the same engine.
 ///
 /// ```
@@ -102,8 +149,9 @@ impl Engine {
     pub fn new(config: &Config) -> Result<Self> {
         let devices = config.device.parse().and_then(|list: DeviceList| list.open());
         let devices = devices.map_err(|error| Error::Device(format!("{}: {error}", config.device)))?;
+        let remote = config.remote.clone().map_err(Error::Cache)?;
         let cache = match &config.cache {
-            Some(folder) => Cache::open(Options { limit: config.cache_limit, ..Options::new(folder) }),
+            Some(folder) => Cache::open(Options { limit: config.cache_limit, remote, ..Options::new(folder) }),
             None => Cache::off("the engine was made without one"),
         };
         let compiler = Compiler::new(cache).limited(config.compile_timeout);

@@ -16,6 +16,9 @@ pub enum Error {
     /// There is no such device, or it failed.
     #[error("{0}")]
     Device(String),
+    /// A remote cache cannot be used as it was asked for.
+    #[error("{0}")]
+    Cache(String),
     /// The bytes are no module, or the module is invalid or uses a feature that is not supported.
     #[error("{name}: {message}")]
     Module { name: String, message: String },

@@ -8,6 +8,8 @@ use std::io;
 pub enum Error {
     #[error("{0} is not the address of an object: {1}")]
     Address(String, &'static str),
+    #[error("{0} is not the address of an object: it must begin with {1}")]
+    Scheme(String, String),
     #[error("there is no {0}")]
     Missing(String),
     #[error("{0}: access is denied{hint}", hint = credentials_hint(.0))]
@@ -16,6 +18,8 @@ pub enum Error {
     Changed(String),
     #[error("{0} cannot be written: only objects of s3:// and gs:// can")]
     ReadOnly(String),
+    #[error("{name} has {bytes} bytes: at most {most} are read")]
+    TooLarge { name: String, bytes: u64, most: usize },
     #[error("the upload to {0} no longer exists: it was aborted or has expired")]
     UploadGone(String),
     #[error("{object}: {message}")]

@@ -1,15 +1,17 @@
 //! Objects in S3, in Google Cloud Storage and on web servers, as files: read from any place on ([`Reader`]), and written in parts, so that
-//! another process can continue ([`Upload`]).
+//! another process can continue ([`Upload`]). A [`Folder`] of small objects, or of files, keeps what machines share.
 //!
 //! Requests that fail are made again for a while; what an object is must not change meanwhile. Credentials come from the environment
 //! and are never shown.
 
 mod error;
+mod folder;
 mod read;
 mod store;
 mod upload;
 
 pub use error::Error;
+pub use folder::Folder;
 pub use read::Reader;
 pub use store::Object;
 pub use upload::{Parts, Upload};

@@ -19,13 +19,7 @@ use tokio::runtime::{Builder, Runtime};
 use url::Url;
 
 /// The kinds of addresses, as `https` in `https://host/object`.
-const SCHEMES: [&str; 4] = ["s3", "gs", "http", "https"];
-/// Nothing came for so long: the request is made again.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// How long one request may be repeated by the client below us. What fails after that is repeated by whoever reads or writes.
-const REPEAT: Duration = Duration::from_secs(20);
-/// How often a request is made again at most, if nothing at all succeeds in between.
-const MAX_FAILURES: u32 = 6;
+const SCHEMES: [&str; 4] = ["s3", "gs", "https", "http"];
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 
 /// An object in a store. Clones are the same object.
@@ -39,7 +33,28 @@ pub struct Object {
     name: String,
     /// Makes the requests.
     network: Arc<Network>,
+    manner: Manner,
 }
+
+/// How long requests may take, and how often they are made again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Manner {
+    /// Nothing came for so long: the request has failed.
+    pub(crate) silence: Duration,
+    pub(crate) connect: Duration,
+    /// How long one request may be repeated by the client below us, and how often.
+    pub(crate) repeat: (Duration, usize),
+    /// How often a request is made again that failed nevertheless, if nothing at all succeeds in between.
+    pub(crate) failures: u32,
+}
+
+/// Of inputs and outputs, which a run cannot do without.
+const PATIENT: Manner = Manner {
+    silence: Duration::from_secs(30),
+    connect: Duration::from_secs(5),
+    repeat: (Duration::from_secs(20), 4),
+    failures: 6,
+};
 
 struct Network(Option<Runtime>);
 
@@ -62,28 +77,24 @@ impl Object {
 
     /// Takes an address such as `s3://bucket/key`. Nothing is asked yet.
     pub fn open(address: &str) -> Result<Self, Error> {
-        let url = Url::parse(address).map_err(|_| Error::Address(without_secrets(address), "it cannot be parsed"))?;
-        let wrong = |why| Err(Error::Address(shown(&url), why));
-        if !SCHEMES.contains(&url.scheme()) {
-            return wrong("it must begin with s3://, gs://, https:// or http://");
-        }
-        if !url.username().is_empty() || url.password().is_some() {
-            return wrong("it must not contain a name or a password");
-        }
-        if url.query().is_some() || url.fragment().is_some() {
-            return wrong("it must not contain a question or a fragment (after `?` or `#`)");
-        }
-        let (Some(host), name) = (url.host_str(), shown(&url)) else { return wrong("it names no bucket or host") };
-        let Ok(path) = Path::from_url_path(url.path()) else { return wrong("its path is invalid") };
+        let (url, path) = parse(address, &SCHEMES)?;
         if path.is_root() || url.path().ends_with('/') {
-            return wrong("it names no object: folders of objects are not supported");
+            return Err(Error::Address(shown(&url), "it names no object: folders of objects are not supported"));
         }
+        Self::connect(&url, path, PATIENT)
+    }
+
+    /// Makes the client for the store of an address.
+    pub(crate) fn connect(url: &Url, path: Path, manner: Manner) -> Result<Self, Error> {
+        let (host, name) = (url.host_str().unwrap_or_default(), shown(url));
         let failed = |error: object_store::Error| Error::of_store(&name, &error);
         // Whatever the process has installed before us stays.
         let _ = rustls::crypto::ring::default_provider().install_default();
         // A whole object may take hours; only silence is too long.
-        let client = ClientOptions::new().with_timeout_disabled().with_read_timeout(PATIENCE);
-        let retry = RetryConfig { retry_timeout: REPEAT, max_retries: 4, ..RetryConfig::default() };
+        let client = ClientOptions::new().with_timeout_disabled().with_read_timeout(manner.silence);
+        let client = client.with_connect_timeout(manner.connect);
+        let (retry_timeout, max_retries) = manner.repeat;
+        let retry = RetryConfig { retry_timeout, max_retries, ..RetryConfig::default() };
         let (store, parts): (Arc<dyn ObjectStore>, Option<Arc<dyn MultipartStore>>) = match url.scheme() {
             "s3" => {
                 // For servers of one's own, the endpoint says how it is reached.
@@ -110,7 +121,7 @@ impl Object {
         };
         let runtime = Builder::new_multi_thread().worker_threads(1).thread_name("gpu-run objects").enable_all().build();
         let runtime = runtime.map_err(|error| Error::Failed { object: name.clone(), message: error.to_string() })?;
-        Ok(Self { store, parts, path, name, network: Arc::new(Network(Some(runtime))) })
+        Ok(Self { store, parts, path, name, network: Arc::new(Network(Some(runtime))), manner })
     }
 
     /// The object in the same place whose name has a suffix.
@@ -118,6 +129,12 @@ impl Object {
         // No other object may stand in for it: it could be this one.
         let path = Path::parse(format!("{}{suffix}", self.path)).expect("a path with a longer name is a path");
         Self { path, name: format!("{}{suffix}", self.name), ..self.clone() }
+    }
+
+    /// The object below this one, as if this one was a folder. The name has no empty parts.
+    pub(crate) fn below(&self, name: &str) -> Self {
+        let path = name.split('/').fold(self.path.clone(), |path, part| path.join(part));
+        Self { path, name: format!("{}/{name}", self.name.trim_end_matches('/')), ..self.clone() }
     }
 
     /// Its address, without anything secret.
@@ -216,7 +233,7 @@ impl Object {
 
     /// Pauses before a request is made again, unless that would not help, or has not helped often enough.
     pub(crate) async fn after_failure(&self, error: &object_store::Error, failures: &mut u32) -> Result<(), Error> {
-        if !Error::is_passing(error) || *failures >= MAX_FAILURES {
+        if !Error::is_passing(error) || *failures >= self.manner.failures {
             return Err(Error::of_store(&self.name, error));
         }
         tokio::time::sleep(FIRST_PAUSE * (1 << *failures)).await;
@@ -231,8 +248,39 @@ pub(crate) fn state(meta: &ObjectMeta) -> State {
     State { bytes: meta.size, version }
 }
 
+/// Checks an address, and returns its path, too.
+pub(crate) fn parse(address: &str, schemes: &[&str]) -> Result<(Url, Path), Error> {
+    let url = Url::parse(address).map_err(|_| Error::Address(without_secrets(address), "it cannot be parsed"))?;
+    let wrong = |why| Err(Error::Address(shown(&url), why));
+    if !schemes.contains(&url.scheme()) {
+        return Err(Error::Scheme(shown(&url), choice(schemes)));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return wrong("it must not contain a name or a password");
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return wrong("it must not contain a question or a fragment (after `?` or `#`)");
+    }
+    if url.host_str().is_none() {
+        return wrong("it names no bucket or host");
+    }
+    match Path::from_url_path(url.path()) {
+        Ok(path) => Ok((url, path)),
+        Err(_) => wrong("its path is invalid"),
+    }
+}
+
+/// Lists schemes as in `s3://, gs:// or http://`.
+pub(crate) fn choice(schemes: &[&str]) -> String {
+    let names: Vec<_> = schemes.iter().map(|scheme| format!("{scheme}://")).collect();
+    match names.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} or {last}", others.join(", ")),
+        _ => names.concat(),
+    }
+}
+
 /// Returns an address as it may be shown.
-fn shown(url: &Url) -> String {
+pub(crate) fn shown(url: &Url) -> String {
     let path = &url[url::Position::BeforePath..url::Position::AfterPath];
     let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
     format!("{}://{}{port}{path}", url.scheme(), url.host_str().unwrap_or_default())

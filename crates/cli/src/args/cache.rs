@@ -13,7 +13,11 @@ time (GPU_RUN_CACHE_LIMIT=4GiB sets another limit); entries in use stay. Any num
 program compiled again.
 
 The cache is the folder of --cache-dir, else of GPU_RUN_CACHE, else $XDG_CACHE_HOME/gpu-run, else ~/.cache/gpu-run. GPU_RUN_CACHE=off uses none; --no-cache \
-uses none for one run.";
+uses none for one run.
+
+GPU_RUN_CACHE_REMOTE=s3://bucket/prefix (or gs://, or file:///folder) names a cache that machines share. It is asked for what is not here, while the program is \
+compiled: whichever is there first is used. GPU_RUN_CACHE_KEY is the secret that entries there are signed with, the same on all machines; an entry without the \
+right signature is not used.";
 
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]

@@ -21,8 +21,10 @@ pub(crate) fn cache(args: &CacheCommand) -> Result<u8> {
     }
     let cache = open(&here)?;
     match &args.task {
-        Task::Stats { json: true } => print(&show::stats_json(&cache.stats()?, stds(&cache))?)?,
-        Task::Stats { json: false } => print(&show::stats(&cache.stats()?, stds(&cache), cache.path()))?,
+        Task::Stats { json: true } => print(&show::stats_json(&cache.stats()?, stds(&cache), cache.remote())?)?,
+        Task::Stats { json: false } => {
+            print(&show::stats(&cache.stats()?, stds(&cache), cache.path(), cache.remote()))?;
+        }
         Task::List { json: true } => print(&show::list_json(&cache.list()?))?,
         Task::List { json: false } => print(&show::list(&cache.list()?))?,
         Task::Preload(args) => return preload::preload(cache, &here, args),

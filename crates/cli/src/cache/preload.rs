@@ -21,6 +21,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 pub(super) fn preload(cache: Cache, here: &CacheArgs, args: &PreloadArgs) -> Result<u8> {
     if cache.path().is_none() {
@@ -58,8 +59,12 @@ pub(super) fn preload(cache: Cache, here: &CacheArgs, args: &PreloadArgs) -> Res
     });
     bar.finish_and_clear();
     print(&lines.into_inner().unwrap_or_else(|e| e.into_inner()).concat())?;
+    compiler.cache().wait_until_sent(MAX_SENDING);
     Ok(if failed.into_inner() == 0 { 0 } else { exit::FAILURE })
 }
+
+/// How long the command waits for the remote cache to take what was compiled.
+const MAX_SENDING: Duration = Duration::from_secs(60);
 
 /// Compiles one program for `gpu-run FILE` and for `gpu-run map`, and returns a line about each build.
 fn one(
@@ -87,6 +92,7 @@ fn one(
         let request = compiler.request(device, source.wasm.clone(), &options, &name).map_err(failed)?;
         let what = match compiler.prepare(&request).map_err(failed)? {
             Origin::Hit { .. } => "already in the cache".to_owned(),
+            Origin::Fetched { .. } => "fetched from the remote cache".to_owned(),
             Origin::Miss { took, kept: Some(bytes) } => {
                 format!("compiled in {}, {}", show_duration(took), show_size(bytes))
             }

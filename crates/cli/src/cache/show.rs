@@ -1,7 +1,7 @@
 //! Formats what `gpu-run cache` prints.
 
 use anyhow::Result;
-use gpu_run_cache::{Check, Listed, ModelStats, Stats};
+use gpu_run_cache::{Check, Listed, ModelStats, Remote, Stats};
 use gpu_run_compiler::printable;
 use gpu_run_console::units::{show_duration, show_size};
 use gpu_run_sysroot::Kept;
@@ -9,11 +9,15 @@ use serde_json::json;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-pub(super) fn stats(stats: &Stats, stds: Kept, path: Option<&Path>) -> String {
+pub(super) fn stats(stats: &Stats, stds: Kept, path: Option<&Path>, remote: Option<&Remote>) -> String {
     let mut text = path.map_or_else(String::new, |path| format!("{}\n", path.display()));
     text += &format!("{} of {} at most\n", show_size(stats.total.bytes), show_size(stats.limit));
     if stds.stds > 0 {
         text += &format!("stds: {}, {}\n", stds.stds, show_size(stds.bytes));
+    }
+    if let Some(remote) = remote {
+        let (fetched, sent) = (stats.total.counts.fetched, stats.total.counts.sent);
+        text += &format!("remote: {}, {fetched} fetched, {sent} sent\n", printable::name(remote.name()));
     }
     text += "\n";
     let headings = ["MODEL", "ENTRIES", "SIZE", "HITS", "MISSES", "HIT RATE", "EVICTED", "REPAIRED", "SAVED"];
@@ -25,9 +29,10 @@ pub(super) fn stats(stats: &Stats, stds: Kept, path: Option<&Path>) -> String {
     text + &table(&rows)
 }
 
-pub(super) fn stats_json(stats: &Stats, stds: Kept) -> Result<String> {
+pub(super) fn stats_json(stats: &Stats, stds: Kept, remote: Option<&Remote>) -> Result<String> {
     let mut object = serde_json::to_value(stats)?;
     object["stds"] = json!({ "stds": stds.stds, "bytes": stds.bytes });
+    object["remote"] = remote.map(Remote::name).into();
     Ok(format!("{object}\n"))
 }
 

@@ -9,7 +9,6 @@ use crate::program_cache;
 use crate::source;
 use crate::surface::Surface;
 use anyhow::Result;
-use gpu_run_cache::Origin;
 use gpu_run_compiler::{CompileOptions, Compiler, Entry};
 use gpu_run_console::failure::{Failure, exit};
 use gpu_run_console::progress::Progress as Spinner;
@@ -214,10 +213,7 @@ fn trial(
 ) -> Result<(Trial, Option<Allowance>, Duration)> {
     let failed = |error| Failure::compiler(&source.name, error);
     let (program, report) = program::load(compiler, device, source, &options)?;
-    let compile = match report.origin {
-        Origin::Hit { saved } => saved,
-        Origin::Miss { took, .. } => took,
-    };
+    let compile = report.origin.took();
     let measured = measure(program, variant, jobs, args.launch.max_memory, args.launch.timeout);
     let (per_second, learned) = measured.map_err(failed)?;
     Ok((Trial { variant, per_second }, learned, compile))
