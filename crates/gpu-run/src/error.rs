@@ -1,6 +1,7 @@
 //! Why something could not be done.
 
 use gpu_run_compiler::{Error as CompilerError, Trap, Unprovided};
+use gpu_run_map::FunctionError;
 use std::io;
 use std::time::Duration;
 
@@ -72,6 +73,14 @@ pub enum Error {
 }
 
 impl Error {
+    pub(crate) fn of_function(module: &str, error: FunctionError) -> Self {
+        match error {
+            FunctionError::Missing(name) => Self::MissingExport(format!("{module} exports no function `{name}`")),
+            FunctionError::Adapter { .. } => Self::Internal(error.to_string()),
+            FunctionError::NoNumber { .. } | FunctionError::Memory(_) => Self::Limit(format!("{module}: {error}")),
+        }
+    }
+
     pub(crate) fn of_compiler(name: &str, error: CompilerError) -> Self {
         match error {
             CompilerError::Module(what) => match Unprovided::of(&what) {

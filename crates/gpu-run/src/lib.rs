@@ -28,7 +28,6 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))] // In a test, `unwrap` is an assertion.
 
-mod adapter;
 #[cfg(feature = "arrow")]
 pub mod arrow;
 mod columns;

@@ -90,6 +90,10 @@ impl Module {
         self.inner.interface.has_threads
     }
 
+    pub(crate) fn interface(&self) -> &Interface {
+        &self.inner.interface
+    }
+
     pub(crate) fn has_initialize(&self) -> bool {
         self.function(INITIALIZE).is_some_and(|function| *function.ty == FunctionType::default())
     }

@@ -65,7 +65,7 @@ impl Map {
             from.mark = from.start.clone();
         }
         input.length = input.length.map(|end| end.saturating_sub(from.start.offset));
-        let jobs = Jobs::new(options.context.clone(), &options.args);
+        let jobs = Jobs::of_options(&options);
         Ok(Self { source, options, jobs, input, target, from, handed, surroundings })
     }
 
@@ -195,8 +195,17 @@ impl BegunMap {
             let alone = successor.alone();
             let engine =
                 |(program, batches)| OnDevice::new(program, batches, max_memory, timeout, alone, on_hang.clone());
-            let runners = devices.into_iter().map(|device| Runner::new(engine(device), jobs.clone())).collect();
-            pipeline::run(reader, runners, records, &writer, &dealer)?
+            match jobs.calls() {
+                Some(calls) => {
+                    let grouped = |device| engine(device).grouped(calls.clone());
+                    let runners = devices.into_iter().map(|device| Runner::new(grouped(device), jobs.clone()));
+                    pipeline::run(reader, runners.collect(), records, &writer, &dealer)?
+                }
+                None => {
+                    let runners = devices.into_iter().map(|device| Runner::new(engine(device), jobs.clone()));
+                    pipeline::run(reader, runners.collect(), records, &writer, &dealer)?
+                }
+            }
         };
         let (stats, shares) = dealer.spent();
         let spent = TotalSpent { stats, shares: successor.shares(shares), devices: count };
@@ -223,7 +232,7 @@ pub struct Sample {
 impl Sample {
     pub fn open(input: Input, options: &Options) -> Result<Self, Error> {
         let input = FoundInput::find(input, options)?.open(options.split, options.shard, &Progress::default(), None)?;
-        Ok(Self { reader: input.reader, jobs: Jobs::new(options.context.clone(), &options.args) })
+        Ok(Self { reader: input.reader, jobs: Jobs::of_options(options) })
     }
 
     /// Returns the jobs of the first batch.

@@ -1,5 +1,6 @@
 //! What a map is to do.
 
+use crate::function::Function;
 use crate::shard::Shard;
 use gpu_run_device::Device;
 use gpu_run_objects::Object;
@@ -64,8 +65,11 @@ pub fn usual_batch(device: &dyn Device) -> u32 {
 pub struct Options {
     pub split: Split,
     /// What every instance gets: environment, folders, the program's name, and `args` unless [`differ`](crate::differ)
-    /// says that each record has its own.
+    /// says that each record has its own, or a function is called.
     pub context: Builder,
+    /// Is called for each record, instead of running the program. Its arguments are `args`, where `{}` stands for those
+    /// of the record; without any, they are the record's.
+    pub function: Option<Function>,
     pub args: Vec<OsString>,
     /// What `context` was made from. The journal records it: only the same task may continue an unfinished output.
     pub env: Vec<(String, OsString)>,

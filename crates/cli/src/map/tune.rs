@@ -16,7 +16,9 @@ use gpu_run_console::progress::Progress as Spinner;
 use gpu_run_console::terminal::Escaping;
 use gpu_run_console::units::{show_count, show_duration};
 use gpu_run_device::Device;
-use gpu_run_map::{Map, Sample, Trial, Tuning, Variant, measure, recall, remember, usual_batch, variants};
+use gpu_run_map::{
+    Function, MAX_GROUP, Map, Sample, Trial, Tuning, Variant, measure, recall, remember, usual_batch, variants,
+};
 use gpu_run_run::Source;
 use gpu_run_run::{Allowance, Job};
 use std::io::{self, Write};
@@ -120,9 +122,11 @@ pub(super) fn choice(
     args: &MapArgs,
     is_few: bool,
     tuned: Option<Variant>,
+    function: Option<&Function>,
 ) -> Choice {
     let max_records = batch(args, &**device);
     let mut options = usual_options(args, &**device, max_records);
+    options.adapter = function.map(|function| function.adapter().clone());
     if (is_few || max_records < FEW_RECORDS) && device.is_gpu() {
         // A GPU reserves local memory for all threads that it can hold.
         options.build = options.build.in_slots();
@@ -153,7 +157,8 @@ pub(super) fn only_choice(args: &MapArgs, surface: &Surface, device: &dyn Device
 }
 
 fn batch(args: &MapArgs, device: &dyn Device) -> u32 {
-    args.batch.unwrap_or(usual_batch(device))
+    let calls = if args.invoke.is_some() { MAX_GROUP as u32 } else { 1 };
+    args.batch.unwrap_or(usual_batch(device) * calls)
 }
 
 fn usual_options(args: &MapArgs, device: &dyn Device, instances: u32) -> CompileOptions {

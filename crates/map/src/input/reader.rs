@@ -38,6 +38,14 @@ pub(crate) struct Record {
 }
 
 impl Record {
+    /// Returns the record itself, without what all records have in front and the end of its line.
+    pub(crate) fn content(&self) -> &[u8] {
+        match &self.location {
+            Location::Line(_) => self.text(),
+            Location::File(_) => &self.stdin,
+        }
+    }
+
     /// Returns what `{}` stands for.
     pub(crate) fn text(&self) -> &[u8] {
         match &self.location {

@@ -2,6 +2,9 @@
 
 use super::{Engine, Finish, Gangs};
 use crate::batch::{Mapper, Pending, Results, Slow, Tuning};
+use crate::function::arguments::Calls;
+use crate::function::grouped::Grouped;
+use crate::options::usual_batch;
 use gpu_run_compiler::{Error, Program};
 use gpu_run_run::{Allowance, Common, Extent, Job, RunStats, Watch, Watchdog};
 use std::sync::Arc;
@@ -52,9 +55,24 @@ impl OnDevice {
         Self { program, batches, max_memory, timeout, on_hang, mapper: None, capacity: 0, alone }
     }
 
+    /// Returns an engine whose jobs are calls of a function, in groups.
+    pub(crate) fn grouped(mut self, calls: Arc<Calls>) -> Grouped<Self> {
+        let at_once = self.batches.max_records.min(usual_batch(self.program.device()));
+        self.batches.max_records = at_once;
+        let (program, max_memory, watch, timeout) = (self.program.clone(), self.max_memory, self.watch(), self.timeout);
+        let Batches { lanes, common, .. } = self.batches;
+        let alone = move |capacity| {
+            let extent = Extent { capacity: capacity as usize, max_memory, lanes, common, ..Extent::default() };
+            Mapper::new(program.clone(), extent, watch.clone())
+        };
+        Grouped::new(self, calls, at_once as usize, timeout, Box::new(alone))
+    }
+
     /// Returns a mapper with slots for `jobs` instances. A short input gets only the slots it needs; a long one gets
     /// all of them at its second batch at the latest.
     fn mapper(&mut self, jobs: usize) -> Result<&Mapper, Error> {
+        // More jobs than that take several launches.
+        let jobs = jobs.min(self.batches.max_records as usize);
         if let Some(mapper) = self.mapper.take_if(|_| self.capacity < jobs) {
             // The new mapper needs its memory, and what it has learned.
             mapper.settle();

@@ -51,6 +51,7 @@ pub(crate) fn options(split: Split) -> Options {
     Options {
         split,
         context: Builder::new(),
+        function: None,
         args: Vec::new(),
         env: Vec::new(),
         folders: Vec::new(),
