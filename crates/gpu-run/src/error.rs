@@ -56,6 +56,9 @@ pub enum Error {
     /// More memory than is allowed or than the device has, or another limit.
     #[error("{0}")]
     Limit(String),
+    /// A map of files cannot begin or go on.
+    #[error(transparent)]
+    Files(Box<gpu_run_map::Error>),
     /// The batch failed that a service ran a record in.
     #[error("{0}")]
     Batch(String),

@@ -32,6 +32,7 @@ pub use batch::{
 pub use dealer::Share;
 pub use error::{Error, JournalFlaw, MissingShards, TaskChange};
 pub use function::{ALONE, Function, FunctionError, MAX_GROUP};
+pub use gpu_run_objects::{Error as ObjectError, Object};
 pub use handover::{Handover, HandoverReason, Takeover};
 pub use input::{Flaw, Location, SplitError};
 pub use map::{BegunMap, Ended, Finished, Map, Sample};

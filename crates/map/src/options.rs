@@ -3,12 +3,14 @@
 use crate::function::Function;
 use crate::shard::Shard;
 use gpu_run_device::Device;
-use gpu_run_objects::Object;
+use gpu_run_objects::{Error as ObjectError, Object};
 use gpu_run_wasi::{Builder, Preopen};
 use std::ffi::OsString;
 use std::fmt;
 use std::io::{Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// Where records are read from.
@@ -86,6 +88,28 @@ pub struct Options {
     /// For all records of one launch together.
     pub timeout: Option<Duration>,
     pub max_memory: Option<u64>,
+    /// When this becomes true, the map stops as soon as it can: nothing more is written, and launches end.
+    pub interrupt: Option<Arc<AtomicBool>>,
+}
+
+impl Input {
+    /// Returns the object that a path is the address of, such as `s3://bucket/in.txt`, else the file or folder.
+    pub fn at(path: impl AsRef<Path>) -> Result<Self, ObjectError> {
+        let path = path.as_ref();
+        Ok(object(path)?.map_or_else(|| Self::Path(path.to_owned()), Self::Object))
+    }
+}
+
+impl Output {
+    /// Returns the object that a path is the address of, such as `s3://bucket/out.txt`, else the file or folder.
+    pub fn at(path: impl AsRef<Path>) -> Result<Self, ObjectError> {
+        let path = path.as_ref();
+        Ok(object(path)?.map_or_else(|| Self::Path(path.to_owned()), Self::Object))
+    }
+}
+
+fn object(path: &Path) -> Result<Option<Object>, ObjectError> {
+    path.to_str().filter(|path| Object::is_address(path)).map(Object::open).transpose()
 }
 
 impl fmt::Debug for Input {

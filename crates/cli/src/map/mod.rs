@@ -32,17 +32,15 @@ use gpu_run_console::progress::Progress;
 use gpu_run_console::terminal;
 use gpu_run_console::units::count;
 use gpu_run_map::{
-    Batches, Ended, Finished, Function, FunctionError, Gangs, Input, Map, Options, Output, SLOW, StopHandle,
-    StopReason, Summary, Takeover, Unfinished, differ,
+    Batches, Ended, Finished, Function, FunctionError, Gangs, Input, Map, ObjectError, Options, Output, SLOW,
+    StopHandle, StopReason, Summary, Takeover, Unfinished, differ,
 };
-use gpu_run_objects::Object;
 use gpu_run_run::Source;
 use printer::Printer;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
-use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -223,29 +221,25 @@ fn options(args: &MapArgs, source: &Source, environment: &[Variable]) -> Result<
         fail_fast: args.fail_fast,
         timeout: args.launch.timeout,
         max_memory: args.launch.max_memory,
+        // A signal ends the process.
+        interrupt: None,
     })
 }
 
 fn input(args: &MapArgs) -> Result<Input> {
-    Ok(match object(&args.input)? {
-        _ if args.reads_stdin() => Input::Stdin,
-        Some(object) => Input::Object(object),
-        None => Input::Path(args.input.clone()),
+    Ok(match args.reads_stdin() {
+        true => Input::Stdin,
+        false => Input::at(&args.input).map_err(unopened)?,
     })
 }
 
-/// Returns the object that a path is, if it is the address of one.
-fn object(path: &Path) -> Result<Option<Object>> {
-    let address = path.to_str().filter(|path| Object::is_address(path));
-    address.map(Object::open).transpose().map_err(|error| Failure::usage(error.to_string()).into())
+fn unopened(error: ObjectError) -> Failure {
+    Failure::usage(error.to_string())
 }
 
 fn output(args: &MapArgs) -> Result<Output> {
     Ok(match args.output() {
-        Some(path) => match object(path)? {
-            Some(object) => Output::Object(object),
-            None => Output::Path(path.to_owned()),
-        },
+        Some(path) => Output::at(path).map_err(unopened)?,
         None => Output::Stream(Box::new(Standard::stdout()?)),
     })
 }

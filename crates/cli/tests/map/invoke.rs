@@ -139,6 +139,7 @@ fn records_are_split_as_in_any_map() {
             "[-1, 5, 0.5, \"inf\"]\n[1, -1, 1000, \"NaN\"]\n",
         ),
         ("csv", "a,b,c,d\n1, 2,\"3\",4\n\n-1,0,inf,-0\n", "1,2,3,4\n-1,0,inf,-0\n"),
+        ("csv", "a;b;c;d\n1;\"2\";3;4\n", "1,2,3,4\n"),
     ] {
         place.write("in", input);
         place.run(&format!("calls.wat --invoke same -i in --split {split}")).gives(0, output);

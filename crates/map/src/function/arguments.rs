@@ -7,7 +7,7 @@
 //! ```
 
 use super::{Function, WORD};
-use crate::input::Flaw;
+use crate::input::{Flaw, separator};
 use crate::options::Split;
 use bytes::Bytes;
 use gpu_run_compiler::{Value, ValueType};
@@ -36,9 +36,9 @@ impl Calls {
         Self { function, split, given }
     }
 
-    /// Returns the words of the arguments of the call for a record.
-    pub(crate) fn words(&self, record: &[u8]) -> Result<Bytes, Flaw> {
-        let own = self.own_arguments(record).map_err(Flaw::NoArguments)?;
+    /// Returns the words of the arguments of the call for a record; `header` is CSV's.
+    pub(crate) fn words(&self, record: &[u8], header: &[u8]) -> Result<Bytes, Flaw> {
+        let own = self.own_arguments(record, header).map_err(Flaw::NoArguments)?;
         let all: Vec<&str> = match &self.given[..] {
             [only] if only == RECORD => own.iter().map(|own| &**own).collect(),
             given => given
@@ -57,11 +57,11 @@ impl Calls {
         Ok(words.into())
     }
 
-    fn own_arguments<'a>(&self, record: &'a [u8]) -> Result<Vec<Cow<'a, str>>, String> {
+    fn own_arguments<'a>(&self, record: &'a [u8], header: &[u8]) -> Result<Vec<Cow<'a, str>>, String> {
         let text = str::from_utf8(record).map_err(|_| "they are not UTF-8".to_owned())?;
         match self.split {
             Split::Lines | Split::Files => Ok(text.split_ascii_whitespace().map(Cow::from).collect()),
-            Split::Csv => Ok(fields(text)),
+            Split::Csv => Ok(fields(text, separator(header).into())),
             Split::Jsonl => elements(text.trim()).ok_or_else(|| "a record is an array of numbers".to_owned()),
         }
     }
@@ -120,11 +120,11 @@ fn json(value: &Value) -> String {
 }
 
 /// Returns the fields of a row of CSV, without spaces around them.
-fn fields(row: &str) -> Vec<Cow<'_, str>> {
+fn fields(row: &str, separator: char) -> Vec<Cow<'_, str>> {
     if row.trim().is_empty() {
         return Vec::new();
     }
-    parts(row, false).map(|field| unquoted(field.trim())).collect()
+    parts(row, separator, false).map(|field| unquoted(field.trim())).collect()
 }
 
 fn unquoted(field: &str) -> Cow<'_, str> {
@@ -147,12 +147,12 @@ fn elements(text: &str) -> Option<Vec<Cow<'_, str>>> {
     };
     match inner.trim() {
         "" => Some(Vec::new()),
-        inner => parts(inner, true).map(|text| element(text.trim()).map(Cow::from)).collect(),
+        inner => parts(inner, ',', true).map(|text| element(text.trim()).map(Cow::from)).collect(),
     }
 }
 
-/// Divides a text at its commas, but for those within quotes, where a backslash may hide a quote.
-fn parts(text: &str, has_escapes: bool) -> impl Iterator<Item = &str> {
+/// Divides a text at its separators, but for those within quotes, where a backslash may hide a quote.
+fn parts(text: &str, separator: char, has_escapes: bool) -> impl Iterator<Item = &str> {
     let (mut is_quoted, mut is_escaped) = (false, false);
     text.split(move |c| {
         match c {
@@ -161,7 +161,7 @@ fn parts(text: &str, has_escapes: bool) -> impl Iterator<Item = &str> {
             '"' => is_quoted = !is_quoted,
             _ => {}
         }
-        c == ',' && !is_quoted
+        c == separator && !is_quoted
     })
 }
 
@@ -186,7 +186,7 @@ mod tests {
     }
 
     fn words(calls: &Calls, record: &str) -> Result<Vec<u64>, String> {
-        let bytes = calls.words(record.as_bytes()).map_err(|flaw| flaw.to_string())?;
+        let bytes = calls.words(record.as_bytes(), b"a,b").map_err(|flaw| flaw.to_string())?;
         Ok(bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)).collect())
     }
 
@@ -227,7 +227,7 @@ mod tests {
         }
         assert!(words(&json, r#"["a,b"]"#).unwrap_err().contains("`a,b`"));
         assert!(words(&json, r#"["a\",b"]"#).unwrap_err().contains("`a\",b`"));
-        assert!(lines.words(b"1 \xff").unwrap_err().to_string().contains("not UTF-8"));
+        assert!(lines.words(b"1 \xff", b"").unwrap_err().to_string().contains("not UTF-8"));
     }
 
     #[test]

@@ -46,6 +46,11 @@ impl Record {
         }
     }
 
+    /// Returns CSV's header.
+    pub(crate) fn header(&self) -> &[u8] {
+        &self.stdin[..self.lead]
+    }
+
     /// Returns what `{}` stands for.
     pub(crate) fn text(&self) -> &[u8] {
         match &self.location {

@@ -68,7 +68,7 @@ impl Jobs {
         }
         let context = self.context(record)?;
         let stdin = match &self.calls {
-            Some(calls) => calls.words(record.content())?,
+            Some(calls) => calls.words(record.content(), record.header())?,
             None => record.stdin.clone(),
         };
         Ok(Job { context, number, stdin })

@@ -59,6 +59,7 @@ pub(crate) fn options(split: Split) -> Options {
         shard: None,
         unfinished: Unfinished::Refuse,
         fail_fast: false,
+        interrupt: None,
         timeout: None,
         max_memory: None,
     }
