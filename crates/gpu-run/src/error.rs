@@ -80,7 +80,8 @@ impl Error {
         match error {
             FunctionError::Missing(name) => Self::MissingExport(format!("{module} exports no function `{name}`")),
             FunctionError::Adapter { .. } => Self::Internal(error.to_string()),
-            FunctionError::NoNumber { .. } | FunctionError::Memory(_) => Self::Limit(format!("{module}: {error}")),
+            FunctionError::NoNumber { .. } => Self::Limit(error.to_string()),
+            FunctionError::Memory(_) => Self::Limit(format!("{module}: {error}")),
         }
     }
 

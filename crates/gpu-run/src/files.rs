@@ -10,7 +10,7 @@ use crate::statistics::{DeviceShare, Statistics};
 use gpu_run_compiler::Adapter;
 use gpu_run_map::{
     Batches, Ended, FailedRecord, Finished, Function, Gangs, HandoverReason, Map, Observer, Options, RecordFailure,
-    Stopped, differ, usual_batch,
+    Stopped, differ, usual_batch, usual_batch_of_calls,
 };
 use gpu_run_run::{Common, End, Source};
 use parking_lot::Mutex;
@@ -73,12 +73,17 @@ pub struct FileMap {
     events: Events,
 }
 
+/// Are called while the map runs.
 #[derive(Default)]
 struct Events {
-    on_progress: Option<Box<dyn FnMut(&Summary) + Send>>,
-    on_failure: Option<Box<dyn FnMut(Failure<'_>) + Send>>,
-    on_lost_device: Option<Box<dyn FnMut(&LostDevice) + Send>>,
+    on_progress: Option<OnProgress>,
+    on_failure: Option<OnFailure>,
+    on_lost_device: Option<OnLostDevice>,
 }
+
+type OnProgress = Box<dyn FnMut(&Summary) + Send>;
+type OnFailure = Box<dyn FnMut(Failure<'_>) + Send>;
+type OnLostDevice = Box<dyn FnMut(&LostDevice) + Send>;
 
 /// A record that failed.
 #[derive(Debug)]
@@ -264,8 +269,12 @@ impl FileMap {
         if let Some(summary) = map.finished() {
             return Ok(Mapped { summary, stopped: None, resumes_at: None, statistics: Statistics::default() });
         }
-        let calls = if function.is_some() { gpu_run_map::MAX_GROUP as u32 } else { 1 };
-        let usual = if gangs.is_some() { THREADS_BATCH } else { usual_batch(&**engine.raw_device()) * calls };
+        let device = &**engine.raw_device();
+        let usual = match (&gangs, &function) {
+            (Some(_), _) => THREADS_BATCH,
+            (None, Some(_)) => usual_batch_of_calls(device),
+            (None, None) => usual_batch(device),
+        };
         let max_records = builder.batch.unwrap_or(usual);
         let adapter: Option<Adapter> = function.as_ref().map(|function| function.adapter().clone());
         let batches = Batches { max_records, lanes: None, learned: None, slow: None, gangs, common: Common::default() };

@@ -38,7 +38,7 @@ pub use input::{Flaw, Location, SplitError};
 pub use map::{BegunMap, Ended, Finished, Map, Sample};
 pub use merge::{Merge, Merged};
 pub use observer::{FailedRecord, LostDevice, Observer, RecordFailure, Stopped, Summary};
-pub use options::{GPU_BATCH, Input, Options, Output, Split, Unfinished, usual_batch};
+pub use options::{GPU_BATCH, Input, Options, Output, Split, Unfinished, usual_batch, usual_batch_of_calls};
 pub use output::writer::StopReason;
 pub use output::{Counts, StopHandle};
 pub use runner::{Batches, DeviceLost, Gangs, differ};

@@ -62,6 +62,15 @@ pub fn usual_batch(device: &dyn Device) -> u32 {
     if device.is_gpu() { GPU_BATCH } else { CPU_BATCH }
 }
 
+/// Calls of a function that an instance serves in a usual batch. More would make a batch take longer than one of
+/// programs, and with it what an interrupted map does again.
+const CALLS_OF_INSTANCE: u32 = 16;
+
+/// Returns how many records a batch has if a function is called for each, unless the user chooses.
+pub fn usual_batch_of_calls(device: &dyn Device) -> u32 {
+    usual_batch(device) * CALLS_OF_INSTANCE
+}
+
 /// How records become instances, and what limits apply.
 #[derive(Clone, Debug)]
 pub struct Options {

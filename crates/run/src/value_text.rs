@@ -126,6 +126,7 @@ pub fn show(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)] // in a test, that is an assertion
     use super::*;
 
     #[test]

@@ -17,7 +17,8 @@ use gpu_run_console::terminal::Escaping;
 use gpu_run_console::units::{show_count, show_duration};
 use gpu_run_device::Device;
 use gpu_run_map::{
-    Function, MAX_GROUP, Map, Sample, Trial, Tuning, Variant, measure, recall, remember, usual_batch, variants,
+    Function, Map, Sample, Trial, Tuning, Variant, measure, recall, remember, usual_batch, usual_batch_of_calls,
+    variants,
 };
 use gpu_run_run::Source;
 use gpu_run_run::{Allowance, Job};
@@ -157,8 +158,8 @@ pub(super) fn only_choice(args: &MapArgs, surface: &Surface, device: &dyn Device
 }
 
 fn batch(args: &MapArgs, device: &dyn Device) -> u32 {
-    let calls = if args.invoke.is_some() { MAX_GROUP as u32 } else { 1 };
-    args.batch.unwrap_or(usual_batch(device) * calls)
+    let usual = if args.invoke.is_some() { usual_batch_of_calls(device) } else { usual_batch(device) };
+    args.batch.unwrap_or(usual)
 }
 
 fn usual_options(args: &MapArgs, device: &dyn Device, instances: u32) -> CompileOptions {
