@@ -17,7 +17,6 @@ mod devices;
 mod explain;
 mod guest;
 mod input;
-mod invoke;
 mod machine;
 mod map;
 mod picture;

@@ -5,7 +5,6 @@ use crate::backtrace::Wanted;
 use crate::core_dump::CoreDumps;
 use crate::devices;
 use crate::guest::Guest;
-use crate::invoke;
 use crate::picture::PngFile;
 use crate::process_figures;
 use crate::processes;
@@ -18,13 +17,14 @@ use crate::stopped_threads::{self, Interrupt};
 use crate::surface::Surface;
 use crate::threads;
 use anyhow::Result;
-use gpu_run_compiler::{Build, Compiler, Entry, Program, printable};
+use gpu_run_compiler::{Build, Compiler, Entry, Program};
 use gpu_run_console::failure::{Failure, exit};
 use gpu_run_console::output::{Order, Standard};
 use gpu_run_console::terminal;
 use gpu_run_console::units::show_duration;
 use gpu_run_run::{
     Common, CommonMemory, Denied, End, Onlooker, Outcome, ProcessOnlooker, Processes, RunOptions, RunStats, Watchdog,
+    value_text,
 };
 use gpu_run_wasi::Context;
 use std::ffi::OsString;
@@ -124,7 +124,7 @@ fn first_call(args: &RunArgs, surface: &Surface, file: &str, rest: &[OsString]) 
         return Call::of_program(surface, file);
     };
     let (params, _) = surface.signature(file, function)?;
-    let arguments = invoke::arguments(&printable::name(function), &params, &strings(rest)?)?;
+    let arguments = value_text::arguments(function, &params, &strings(rest)?).map_err(Failure::usage)?;
     Ok(Call { entry: Entry::Function(function.clone()), function: function.clone(), arguments, is_main: false })
 }
 
@@ -236,7 +236,7 @@ fn end_hanging(file: &str, timeout: Duration) -> ! {
 /// Prints the results of `--invoke`, one per line, instance after instance; a command has none.
 fn print_results(outcomes: &[Outcome]) -> Result<()> {
     let returned = outcomes.iter().filter(|outcome| outcome.end == End::Returned);
-    let lines: String = returned.flat_map(|o| &o.results).map(|value| invoke::show(value) + "\n").collect();
+    let lines: String = returned.flat_map(|o| &o.results).map(|value| value_text::show(value) + "\n").collect();
     Ok(Standard::stdout()?.write_all(lines.as_bytes())?)
 }
 

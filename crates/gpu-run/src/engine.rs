@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use gpu_run_cache::{Cache, Options, Remote, SigningKey};
 use gpu_run_compiler::{CompileOptions, Compiler, Program};
-use gpu_run_device::{Device, DeviceList};
+use gpu_run_device::{Device, DeviceList, Properties, cpu, cuda};
 use gpu_run_objects::Folder;
 use std::env;
 use std::fmt;
@@ -125,6 +125,49 @@ fn usual_remote() -> Result<Option<Remote>, String> {
     }
 }
 
+/// A device of this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DeviceInfo {
+    /// As in `cuda:0`, for [`Config::device`].
+    pub id: String,
+    pub name: String,
+    /// What it is compiled for, as in 90 for `sm_90`.
+    pub target: u32,
+    pub processors: u32,
+    pub memory_bytes: u64,
+}
+
+impl DeviceInfo {
+    /// The device `cpu`.
+    pub fn cpu() -> Self {
+        Self::of(cpu::open().properties())
+    }
+
+    /// The GPUs of this machine, or why none can be used.
+    ///
+    /// ```
+    /// use gpu_run::{Config, DeviceInfo};
+    /// let gpus = DeviceInfo::gpus().unwrap_or_default();
+    /// let fastest = gpus.iter().max_by_key(|gpu| gpu.processors);
+    /// let config = Config::new().device(fastest.map_or("cpu", |gpu| &gpu.id));
+    /// ```
+    pub fn gpus() -> Result<Vec<Self>> {
+        let found = cuda::probe().map_err(|error| Error::Device(error.to_string()))?;
+        Ok(found.iter().map(Self::of).collect())
+    }
+
+    fn of(device: &Properties) -> Self {
+        Self {
+            id: device.id.clone(),
+            name: device.name.clone(),
+            target: device.target,
+            processors: device.processors,
+            memory_bytes: device.memory_bytes,
+        }
+    }
+}
+
 /// A device or several, and the cache of what was compiled for them. Clones are the same engine.
 ///
 /// ```
@@ -142,6 +185,7 @@ struct Inner {
     /// At least one.
     devices: Vec<Arc<dyn Device>>,
     compiler: Compiler,
+    compile_timeout: Duration,
 }
 
 impl Engine {
@@ -155,7 +199,7 @@ impl Engine {
             None => Cache::off("the engine was made without one"),
         };
         let compiler = Compiler::new(cache).limited(config.compile_timeout);
-        Ok(Self { inner: Arc::new(Inner { devices, compiler }) })
+        Ok(Self { inner: Arc::new(Inner { devices, compiler, compile_timeout: config.compile_timeout }) })
     }
 
     /// The device's name: `cpu`, or a GPU as in `cuda:0`; of several, the first one's.
@@ -170,6 +214,10 @@ impl Engine {
 
     pub fn is_gpu(&self) -> bool {
         self.raw_device().is_gpu()
+    }
+
+    pub(crate) fn compile_timeout(&self) -> Duration {
+        self.inner.compile_timeout
     }
 
     pub(crate) fn raw_device(&self) -> &Arc<dyn Device> {

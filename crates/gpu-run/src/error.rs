@@ -1,6 +1,7 @@
 //! Why something could not be done.
 
 use gpu_run_compiler::{Error as CompilerError, Trap, Unprovided};
+use gpu_run_map::FunctionError;
 use std::io;
 use std::time::Duration;
 
@@ -58,6 +59,9 @@ pub enum Error {
     /// More memory than is allowed or than the device has, or another limit.
     #[error("{0}")]
     Limit(String),
+    /// A map of files cannot begin or go on.
+    #[error(transparent)]
+    Files(Box<gpu_run_map::Error>),
     /// The batch failed that a service ran a record in.
     #[error("{0}")]
     Batch(String),
@@ -75,6 +79,15 @@ pub enum Error {
 }
 
 impl Error {
+    pub(crate) fn of_function(module: &str, error: FunctionError) -> Self {
+        match error {
+            FunctionError::Missing(name) => Self::MissingExport(format!("{module} exports no function `{name}`")),
+            FunctionError::Adapter { .. } => Self::Internal(error.to_string()),
+            FunctionError::NoNumber { .. } => Self::Limit(error.to_string()),
+            FunctionError::Memory(_) => Self::Limit(format!("{module}: {error}")),
+        }
+    }
+
     pub(crate) fn of_compiler(name: &str, error: CompilerError) -> Self {
         match error {
             CompilerError::Module(what) => match Unprovided::of(&what) {

@@ -1,6 +1,6 @@
 //! What commands and mappers are given alike.
 
-/// The methods of a builder with the fields `module`, `wasi`, `provided`, `max_memory` and `interrupt`.
+/// The methods of a builder with the fields `module`, `wasi`, `provided`, `max_memory`, `backtrace` and `interrupt`.
 macro_rules! given {
     () => {
         /// Sets what each instance is given, in place of what was set before. The instances of a mapper have standard streams of their own.
@@ -27,6 +27,13 @@ macro_rules! given {
             data: impl Fn(u64) -> T + Send + Sync + 'static,
         ) -> Self {
             self.provided = $crate::command::Provided::new(&self.module, linker, data);
+            self
+        }
+
+        /// Has programs note their calls, so that [`Status::backtrace`]($crate::Status::backtrace) can say which functions and lines led to a trap. They
+        /// are slower for it.
+        pub fn backtrace(mut self, is_wanted: bool) -> Self {
+            self.backtrace = is_wanted;
             self
         }
 

@@ -6,6 +6,7 @@
 //! - a [`Module`] is a validated WebAssembly module;
 //! - a [`Command`] runs a program from `main` to its end, one instance or many at once;
 //! - a [`Mapper`] runs one instance for each of many records, from an iterator or a stream, or calls a function for each of many rows;
+//! - a [`FileMap`](files::FileMap) does so for an input of any length, with a journal: what the command `gpu-run map` does;
 //! - a [`Service`] does so for records that many threads and tasks send;
 //! - a [`Store`] holds instances that stay, whose functions are called again and again;
 //! - a [`Linker`] has functions of your own that guests can import.
@@ -25,16 +26,19 @@
 //! ```
 //!
 //! Nothing here prints, and there is no global state.
+//!
+//! What only the command `gpu-run` has: child processes, core dumps, pictures and buffers that instances share, the choice of a build
+//! (`tune`, `--layout`, `--checks`), a look into the cache, Rust sources as programs, the resident machine and the desktop.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))] // In a test, `unwrap` is an assertion.
 
-mod adapter;
 #[cfg(feature = "arrow")]
 pub mod arrow;
 mod columns;
 mod command;
 mod engine;
 mod error;
+pub mod files;
 mod function;
 mod given;
 mod interrupt;
@@ -42,13 +46,14 @@ mod linker;
 mod mapper;
 mod module;
 mod service;
+mod statistics;
 mod store;
 mod value;
 mod wasi;
 
 pub use columns::{FunctionMapper, Rows, Words};
 pub use command::{Command, Output, Status};
-pub use engine::{Config, Engine};
+pub use engine::{Config, DeviceInfo, Engine};
 pub use error::{AnyError, Error, Result};
 pub use function::{Answer, Argument, Caller, IntoFunction};
 pub use gpu_run_abi::TrapCode;
@@ -58,6 +63,7 @@ pub use linker::Linker;
 pub use mapper::{Mapper, MapperBuilder, Outputs};
 pub use module::{Function, Module};
 pub use service::Service;
+pub use statistics::{DeviceShare, Statistics};
 pub use store::{Instance, Store, TypedFunction};
 pub use value::{Parameters, ResultWords, Results, RowWords, Scalar};
 pub use wasi::{Access, NetRule, OutputBuffer, Wasi};

@@ -128,9 +128,9 @@ impl<T: Send + 'static> Imported<T> {
     }
 
     /// For the instances, each of which gets its data from `data`.
-    pub(crate) fn functions(self, data: impl Fn(u64) -> Arc<Shared<T>> + Send + Sync + 'static) -> Arc<dyn Functions> {
+    pub(crate) fn functions(&self, data: impl Fn(u64) -> Arc<Shared<T>> + Send + Sync + 'static) -> Arc<dyn Functions> {
         let names = self.signatures.iter().map(|function| format!("{}.{}", function.module, function.name)).collect();
-        Arc::new(Provided { functions: self.functions.into(), names, data: Box::new(data) })
+        Arc::new(Provided { functions: self.functions.clone().into(), names, data: Box::new(data) })
     }
 }
 

@@ -5,14 +5,18 @@ use crate::command::{Output, Provided, Status};
 use crate::error::{Error, Result};
 use crate::given::given;
 use crate::interrupt::Interrupt;
+use crate::linker::Failures;
 use crate::module::Module;
+use crate::statistics::Statistics;
 use crate::value::{Parameters, Results as FunctionResults};
 use crate::wasi::Wasi;
 use bytes::Bytes;
 use gpu_run_abi::Layout;
-use gpu_run_compiler::{Adapter, Build, CompileOptions, Entry};
+use gpu_run_compiler::{Adapter, Build, CompileOptions, Entry, Program};
+use gpu_run_device::Device;
 use gpu_run_map::{Done, Mappers, PendingOn, Results, usual_batch};
-use gpu_run_run::{Extent, Job};
+use gpu_run_run::{Extent, Job, RunStats};
+use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
@@ -22,12 +26,13 @@ use std::time::Duration;
 #[derive(Clone)]
 pub struct MapperBuilder {
     pub(crate) module: Module,
-    wasi: Wasi,
-    provided: Provided,
+    pub(crate) wasi: Wasi,
+    pub(crate) provided: Provided,
     pub(crate) batch: Option<u32>,
-    max_memory: Option<u64>,
-    interrupt: Option<Interrupt>,
-    timeout: Option<Duration>,
+    pub(crate) max_memory: Option<u64>,
+    pub(crate) interrupt: Option<Interrupt>,
+    pub(crate) timeout: Option<Duration>,
+    backtrace: bool,
 }
 
 impl MapperBuilder {
@@ -87,29 +92,41 @@ impl MapperBuilder {
 
     /// Compiles the program with what it begins with, if that is not its own `_start`.
     pub(crate) fn adapted(self, adapter: Option<Adapter>) -> Result<Mapper> {
-        let Self { module, wasi, provided, batch, max_memory, interrupt, timeout } = self;
-        let (engine, name) = (module.engine(), module.name());
-        if module.has_threads() {
+        let (engine, name) = (self.module.engine(), self.module.name());
+        if self.module.has_threads() {
             return Err(Error::Limit(format!("{name} has threads: a mapper cannot run it")));
         }
-        let batch = batch.unwrap_or(usual_batch(&**engine.raw_device()));
-        let layout = Layout::suited(engine.is_gpu(), batch);
-        let embedder = provided.signatures.clone();
+        let batch = self.batch.unwrap_or(usual_batch(&**engine.raw_device()));
+        let programs = self.programs(batch, adapter)?;
+        let Self { module, wasi, provided, max_memory, interrupt, timeout, .. } = self;
         let mut mappers = Vec::new();
-        for device in engine.raw_devices() {
-            let build = Build::speculative(layout, device.properties().local_bytes);
-            let (embedder, adapter) = (embedder.clone(), adapter.clone());
-            let options = CompileOptions { embedder, adapter, ..CompileOptions::new(build, Entry::Start) };
-            let program = engine.program_on(device, name, module.wasm(), &options)?;
+        for program in programs {
             let extent = Extent { capacity: batch as usize, max_memory, ..Extent::default() };
-            let failed = |error| Error::of_compiler(name, error);
+            let failed = |error| Error::of_compiler(module.name(), error);
             let mapper = gpu_run_map::Mapper::new(program, extent, None).map_err(failed)?;
             interrupt.iter().for_each(|interrupt| mapper.stop_when(interrupt.0.clone()));
             mappers.push(mapper);
         }
-        let context = Arc::new(wasi.builder(provided.functions.clone())?);
-        let (mappers, batch) = (Mappers::new(mappers), batch as usize);
-        Ok(Mapper { mappers, module: module.clone(), context, provided, batch, interrupt, timeout })
+        let (functions, failures) = provided.listed();
+        let context = Arc::new(wasi.builder(functions)?);
+        let (mappers, batch, spent) = (Mappers::new(mappers), batch as usize, Mutex::default());
+        Ok(Mapper { mappers, module, context, failures, batch, interrupt, timeout, spent })
+    }
+
+    /// Compiles the program for each of the engine's devices, for so many records at once.
+    pub(crate) fn programs(&self, batch: u32, adapter: Option<Adapter>) -> Result<Vec<Arc<Program>>> {
+        let (engine, name) = (self.module.engine(), self.module.name());
+        let layout = Layout::suited(engine.is_gpu(), batch);
+        let program = |device: &Arc<dyn Device>| {
+            let build = match self.module.has_threads() {
+                true => Build::Threads,
+                false => Build::speculative(layout, device.properties().local_bytes),
+            };
+            let (embedder, adapter, backtrace) = (self.provided.signatures.clone(), adapter.clone(), self.backtrace);
+            let options = CompileOptions { embedder, adapter, backtrace, ..CompileOptions::new(build, Entry::Start) };
+            engine.program_on(device, name, self.module.wasm(), &options)
+        };
+        engine.raw_devices().iter().map(program).collect()
     }
 }
 
@@ -151,17 +168,19 @@ pub struct Mapper {
     mappers: Mappers,
     module: Module,
     context: Arc<gpu_run_wasi::Builder>,
-    provided: Provided,
+    failures: Failures,
     batch: usize,
     interrupt: Option<Interrupt>,
     timeout: Option<Duration>,
+    spent: Mutex<RunStats>,
 }
 
 impl Mapper {
     pub fn builder(module: &Module) -> MapperBuilder {
         let (wasi, provided) = (Wasi::new(), Provided::default());
         let (module, interrupt) = (module.clone(), None);
-        MapperBuilder { module, wasi, provided, batch: None, max_memory: None, interrupt, timeout: None }
+        let backtrace = false;
+        MapperBuilder { module, wasi, provided, batch: None, max_memory: None, interrupt, timeout: None, backtrace }
     }
 
     /// Runs the program for each record, and returns the outputs in the records' order.
@@ -173,13 +192,20 @@ impl Mapper {
         R: IntoIterator,
         R::Item: Into<Bytes>,
     {
+        // Those of records whose outputs nobody has waited for.
+        self.failures.lock().clear();
         let (records, under_way) = (records.into_iter(), VecDeque::new());
-        Outputs { mapper: self, records, next: 0, under_way, ready: None }
+        Outputs { mapper: self, records, next: 0, under_way, ready: None, is_over: false }
     }
 
     /// How many records run at once.
     pub fn batch(&self) -> usize {
         self.batch
+    }
+
+    /// What all batches have cost so far whose outputs were returned.
+    pub fn statistics(&self) -> Statistics {
+        Statistics::from(&*self.spent.lock())
     }
 
     #[cfg(feature = "arrow")]
@@ -202,12 +228,14 @@ impl Mapper {
 
     /// Waits for the next part of a batch.
     pub(crate) fn next_part(&self, pending: &mut PendingOn) -> Result<Option<Results>> {
-        self.mappers.next_part(pending).map_err(|error| self.failed(error))
+        let part = self.mappers.next_part(pending).map_err(|error| self.failed(error))?;
+        self.spent.lock().add(&self.mappers.take_stats(pending));
+        Ok(part)
     }
 
     /// Returns the output of the record with this number.
     pub(crate) fn output(&self, number: u64, done: Done<'_>) -> Output {
-        let failure = self.provided.failures.lock().remove(&number);
+        let failure = self.failures.lock().remove(&number);
         let status = Status::new(done.end.clone(), self.timeout.is_some(), self.interrupt.as_ref(), failure);
         Output { status, stdout: done.stdout.to_vec(), stderr: done.stderr.to_vec() }
     }
@@ -233,6 +261,8 @@ pub struct Outputs<'m, R> {
     under_way: VecDeque<(u64, PendingOn)>,
     /// The present part, the number of its first record, and how many of its outputs were returned.
     ready: Option<(Results, u64, usize)>,
+    /// After an error.
+    is_over: bool,
 }
 
 impl<R> Outputs<'_, R>
@@ -284,7 +314,15 @@ where
     type Item = Result<Output>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.next_output().inspect_err(|_| self.under_way.clear()).transpose()
+        if self.is_over {
+            return None;
+        }
+        let output = self.next_output();
+        if output.is_err() {
+            self.is_over = true;
+            self.under_way.clear();
+        }
+        output.transpose()
     }
 }
 

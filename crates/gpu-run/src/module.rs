@@ -2,7 +2,7 @@
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use gpu_run_compiler::{FunctionType, Interface, Item, Memories};
+use gpu_run_compiler::{Build, CompileOptions, Compiled, Entry, FunctionType, Interface, Item, Layout, Memories};
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -81,6 +81,23 @@ impl Module {
         self.inner.interface.exports.iter().map(|item| &item.name[..])
     }
 
+    /// Compiles the module to PTX, as text: what a [`Command`](crate::Command) with one instance runs, or if it is no program, all that it exports.
+    ///
+    /// ```
+    /// # use gpu_run::{Config, Engine, Module};
+    /// # let engine = Engine::new(&Config::new().device("cpu").no_cache())?;
+    /// let module = Module::new(&engine, r#"(module (func (export "three") (result i32) i32.const 3))"#)?;
+    /// assert!(module.ptx()?.contains(".target sm_"));
+    /// # Ok::<(), gpu_run::Error>(())
+    /// ```
+    pub fn ptx(&self) -> Result<String> {
+        let entry = if self.function("_start").is_some() { Entry::Start } else { Entry::Exports };
+        let build = if self.has_threads() { Build::Threads } else { Build::Exact(Layout::Linear) };
+        let (wasm, options) = (self.wasm().clone(), CompileOptions::new(build, entry));
+        let compiled = Compiled::within(self.name(), wasm, &options, self.inner.engine.compile_timeout());
+        Ok(compiled.map_err(|error| Error::of_compiler(self.name(), error))?.ptx().to_owned())
+    }
+
     pub(crate) fn function(&self, name: &str) -> Option<Function<'_>> {
         self.functions().find(|function| function.name == name)
     }
@@ -88,6 +105,10 @@ impl Module {
     /// Whether it is a program that can start threads.
     pub(crate) fn has_threads(&self) -> bool {
         self.inner.interface.has_threads
+    }
+
+    pub(crate) fn interface(&self) -> &Interface {
+        &self.inner.interface
     }
 
     pub(crate) fn has_initialize(&self) -> bool {

@@ -2,9 +2,11 @@
 
 use crate::error::{Error, Result};
 use gpu_run_wasi::stdio::{Buffer, Bytes, Input, Null, Output, inherit};
-use gpu_run_wasi::{Builder, Context, Functions, Stdio};
-use std::ffi::OsStr;
+use gpu_run_wasi::{Builder, Context, Functions, Preopen, Stdio};
+use parking_lot::Mutex;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
+use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -21,7 +23,11 @@ pub use gpu_run_wasi::{Access, NetRule};
 /// ```
 #[derive(Clone, Default)]
 pub struct Wasi {
+    /// All but the arguments.
     builder: Builder,
+    pub(crate) args: Vec<OsString>,
+    pub(crate) env: Vec<(String, OsString)>,
+    pub(crate) folders: Vec<Preopen>,
     stdin: Source,
     stdout: Sink,
     stderr: Sink,
@@ -43,6 +49,17 @@ enum Sink {
     Null,
     Inherit,
     Buffer(OutputBuffer),
+    Writer(SharedWriter),
+}
+
+/// Where outputs of guests are written.
+#[derive(Clone)]
+struct SharedWriter(Arc<Mutex<dyn Write + Send>>);
+
+impl Output for SharedWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().write_all(bytes).map(|()| bytes.len())
+    }
 }
 
 /// What a guest has written to one of its outputs. Clones share the bytes.
@@ -67,8 +84,8 @@ impl Wasi {
 
     /// Adds an argument. The first is the program's name.
     pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
-        let added = self.builder.arg(arg.as_ref().as_bytes()).map(drop);
-        self.noted(added)
+        self.args.push(arg.as_ref().to_owned());
+        self
     }
 
     pub fn args<A: AsRef<OsStr>>(self, args: impl IntoIterator<Item = A>) -> Self {
@@ -76,7 +93,9 @@ impl Wasi {
     }
 
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
-        let added = self.builder.env(name.as_ref().as_bytes(), value.as_ref().as_bytes()).map(drop);
+        let (name, value) = (name.as_ref(), value.as_ref());
+        let added = self.builder.env(name.as_bytes(), value.as_bytes()).map(drop);
+        self.env.push((name.to_string_lossy().into_owned(), value.to_owned()));
         self.noted(added)
     }
 
@@ -89,7 +108,10 @@ impl Wasi {
     pub fn dir(mut self, host: impl AsRef<Path>, guest: &str, access: Access) -> Result<Self> {
         let host = host.as_ref();
         match self.builder.preopen_with(host, guest, access) {
-            Ok(_) => Ok(self),
+            Ok(_) => {
+                self.folders.push(Preopen { host: host.to_owned(), guest: guest.to_owned(), access });
+                Ok(self)
+            }
             Err(gpu_run_wasi::Error::Preopen { source, .. }) => {
                 Err(Error::Io { what: format!("cannot open the folder {}", host.display()), source })
             }
@@ -119,6 +141,18 @@ impl Wasi {
         self
     }
 
+    /// Has the guest's standard output written there, while the guest runs. Other instances wait until it is written.
+    pub fn stdout_to(mut self, writer: impl Write + Send + 'static) -> Self {
+        self.stdout = Sink::Writer(SharedWriter(Arc::new(Mutex::new(writer))));
+        self
+    }
+
+    /// Has the guest's standard error written there, while the guest runs. Other instances wait until it is written.
+    pub fn stderr_to(mut self, writer: impl Write + Send + 'static) -> Self {
+        self.stderr = Sink::Writer(SharedWriter(Arc::new(Mutex::new(writer))));
+        self
+    }
+
     /// Gives the guest the standard streams of this process.
     pub fn inherit_stdio(mut self) -> Self {
         (self.stdin, self.stdout, self.stderr) = (Source::Inherit, Sink::Inherit, Sink::Inherit);
@@ -134,10 +168,17 @@ impl Wasi {
 
     /// Returns the builder of contexts, for guests that may call these functions.
     pub(crate) fn builder(&self, functions: Option<Arc<dyn Functions>>) -> Result<Builder> {
+        self.builder_with(usize::MAX, functions)
+    }
+
+    /// Returns the builder of contexts that have only so many of the arguments.
+    pub(crate) fn builder_with(&self, args: usize, functions: Option<Arc<dyn Functions>>) -> Result<Builder> {
         if let Some(mistake) = &self.mistake {
             return Err(Error::Given(mistake.clone()));
         }
         let mut builder = self.builder.clone();
+        let args = self.args.iter().take(args).map(|arg| arg.as_bytes());
+        builder.args(args).map_err(|error| Error::Given(error.to_string()))?;
         functions.map(|functions| builder.functions(functions));
         Ok(builder)
     }
@@ -165,6 +206,7 @@ fn output<O: Output + 'static>(sink: &Sink, own: fn() -> O) -> Box<dyn Output> {
     match sink {
         Sink::Null => Box::new(Null),
         Sink::Inherit => Box::new(own()),
+        Sink::Writer(writer) => Box::new(writer.clone()),
         Sink::Buffer(OutputBuffer(buffer)) => Box::new(buffer.clone()),
     }
 }

@@ -26,12 +26,13 @@ fn echo(devices: &str, records: usize) -> (Vec<String>, Option<Error>) {
     let module = Module::new(&engine, ECHO).unwrap();
     let mut mapper = Mapper::builder(&module).batch(7).build().unwrap();
     let (mut outputs, mut failed) = (Vec::new(), None);
-    for output in mapper.map((0..records).map(|i| format!("record {i}"))) {
+    let mut all = mapper.map((0..records).map(|i| format!("record {i}")));
+    while let Some(output) = all.next() {
         match output {
             Ok(output) => outputs.push(String::from_utf8(output.stdout).unwrap()),
             Err(error) => {
                 failed = Some(error);
-                break;
+                assert!(all.next().is_none(), "an error is the last item");
             }
         }
     }

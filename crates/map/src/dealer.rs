@@ -18,6 +18,8 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use std::mem;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Batches that may be dealt and not written, for each of several devices: one that runs, one that waits to run, and
@@ -74,7 +76,12 @@ impl Share {
 pub(crate) struct Dealer {
     state: Mutex<State>,
     changed: Condvar,
+    /// Ends everything when it becomes true.
+    interrupt: Option<Arc<AtomicBool>>,
 }
+
+/// How often the writer looks for an interrupt while there is nothing to write.
+const INTERRUPT_LOOK: Duration = Duration::from_millis(20);
 
 /// What a device is to run next.
 pub(crate) enum Dealt {
@@ -110,6 +117,7 @@ pub(crate) enum Over {
     Lost(DeviceLost),
     /// A launch did not end, not even after it was stopped.
     Hung,
+    Interrupted,
     Failed(Error),
 }
 
@@ -171,7 +179,12 @@ impl Dealer {
             over: None,
             spent,
         };
-        Self { state: Mutex::new(state), changed: Condvar::new() }
+        Self { state: Mutex::new(state), changed: Condvar::new(), interrupt: None }
+    }
+
+    /// Ends everything when the flag becomes true.
+    pub(crate) fn interrupted_by(self, interrupt: Option<Arc<AtomicBool>>) -> Self {
+        Self { interrupt, ..self }
     }
 
     // ---- for the reader ----
@@ -296,6 +309,12 @@ impl Dealer {
     pub(crate) fn next(&self) -> News {
         let mut state = self.state.lock();
         loop {
+            // Instances that the interrupt has ended are not to be written.
+            if self.interrupt.as_ref().is_some_and(|interrupt| interrupt.load(Ordering::Relaxed)) {
+                state.end(Over::Finished);
+                self.changed.notify_all();
+                return News::Over(Over::Interrupted);
+            }
             if let Some(lost) = state.lost.pop_front() {
                 return News::Lost(lost);
             }
@@ -327,7 +346,10 @@ impl Dealer {
                 self.changed.notify_all();
                 return News::Over(read.unwrap_or(Ok(())).map_or_else(Over::Failed, |()| Over::Finished));
             }
-            self.changed.wait(&mut state);
+            match self.interrupt {
+                Some(_) => drop(self.changed.wait_for(&mut state, INTERRUPT_LOOK)),
+                None => self.changed.wait(&mut state),
+            }
         }
     }
 

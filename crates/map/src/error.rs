@@ -158,6 +158,8 @@ pub enum TaskChange {
     Input,
     #[error("the way to split the input has changed")]
     Split,
+    #[error("the function that is called has changed")]
+    Function,
     #[error("the guest's arguments have changed")]
     Args,
     #[error("the guest's folders have changed")]

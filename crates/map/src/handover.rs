@@ -124,6 +124,11 @@ impl Handover {
         Self { reason, state, contents, _tape: tape }
     }
 
+    /// Returns why another process must continue.
+    pub fn reason(&self) -> &HandoverReason {
+        &self.reason
+    }
+
     /// Replaces this process with the same program. Returns only if that fails.
     pub fn give(self) -> Error {
         let source = match self.exec() {

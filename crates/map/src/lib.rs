@@ -3,14 +3,16 @@
 //! A [`Map`] reads an input of any length, runs one instance for each record, and writes the outputs in order, in
 //! bounded memory; `pipeline.rs` begins with the way of a record. [`Mapper`] is its engine and can be used alone: it
 //! runs batches of [`Job`](gpu_run_run::Job)s, two of them at a time. [`measure`] and [`Tuning`] find the fastest
-//! build.
+//! build. A [`Function`] is called for each record instead of running the program.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))] // in a test, that is an assertion
 
+pub mod adapter;
 mod batch;
 mod dealer;
 mod error;
 mod folder;
+mod function;
 mod handover;
 mod input;
 mod map;
@@ -29,12 +31,14 @@ pub use batch::{
 };
 pub use dealer::Share;
 pub use error::{Error, JournalFlaw, MissingShards, TaskChange};
+pub use function::{ALONE, Function, FunctionError, MAX_GROUP};
+pub use gpu_run_objects::{Error as ObjectError, Object};
 pub use handover::{Handover, HandoverReason, Takeover};
 pub use input::{Flaw, Location, SplitError};
 pub use map::{BegunMap, Ended, Finished, Map, Sample};
 pub use merge::{Merge, Merged};
 pub use observer::{FailedRecord, LostDevice, Observer, RecordFailure, Stopped, Summary};
-pub use options::{GPU_BATCH, Input, Options, Output, Split, Unfinished, usual_batch};
+pub use options::{GPU_BATCH, Input, Options, Output, Split, Unfinished, usual_batch, usual_batch_of_calls};
 pub use output::writer::StopReason;
 pub use output::{Counts, StopHandle};
 pub use runner::{Batches, DeviceLost, Gangs, differ};

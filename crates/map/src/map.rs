@@ -12,13 +12,14 @@ use crate::output::journal::Progress;
 use crate::output::writer::{Rules, Writer};
 use crate::output::{self, Counts, SharedWriter, StopHandle, Target, shards};
 use crate::pipeline::{self, PipelineEnd};
-use crate::runner::{Batches, Jobs, Launcher, OnDevice, OnHang, Runner};
+use crate::runner::{Batches, Jobs, Launcher, OnDevice, OnHang, RunLimits, Runner};
 use crate::successor::{Successor, TotalSpent};
 use gpu_run_compiler::Program;
 use gpu_run_run::Source;
 use gpu_run_run::{Job, RunStats};
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// A map whose input and output are open. Nothing has been written yet.
@@ -65,7 +66,7 @@ impl Map {
             from.mark = from.start.clone();
         }
         input.length = input.length.map(|end| end.saturating_sub(from.start.offset));
-        let jobs = Jobs::new(options.context.clone(), &options.args);
+        let jobs = Jobs::of_options(&options);
         Ok(Self { source, options, jobs, input, target, from, handed, surroundings })
     }
 
@@ -101,7 +102,7 @@ impl Map {
     /// Begins the map. From here on the output belongs to it: old output that this map does not continue is gone.
     pub fn begin(mut self, observer: Box<dyn Observer>) -> Result<BegunMap, Error> {
         self.target.begin(self.from.clone())?;
-        let Options { split, fail_fast, timeout, max_memory, .. } = self.options;
+        let Options { split, fail_fast, timeout, max_memory, interrupt, .. } = self.options;
         let rules = Rules { lines: split != Split::Files, fail_fast, has_deadline: timeout.is_some() };
         let OpenInput { mut reader, length, again } = self.input;
         let writer = Writer::new(self.target, rules, observer, self.from, again.tape().cloned());
@@ -114,7 +115,7 @@ impl Map {
         let header = reader.header().to_vec();
         let Self { source, jobs, handed, surroundings, .. } = self;
         let successor = Successor { source, again, header, handed, surroundings };
-        Ok(BegunMap { reader, jobs, timeout, max_memory, writer: SharedWriter::new(writer), successor })
+        Ok(BegunMap { reader, jobs, timeout, max_memory, interrupt, writer: SharedWriter::new(writer), successor })
     }
 }
 
@@ -137,6 +138,7 @@ pub struct BegunMap {
     jobs: Jobs,
     timeout: Option<Duration>,
     max_memory: Option<u64>,
+    interrupt: Option<Arc<AtomicBool>>,
     writer: SharedWriter,
     successor: Successor,
 }
@@ -146,7 +148,7 @@ pub struct BegunMap {
 pub enum Ended {
     /// All records are written.
     Finished(Box<Finished>),
-    /// A record failed, and the options say to stop there.
+    /// A record failed, and the options say to stop there; or the map was interrupted.
     Stopped,
     /// Another process must continue: [`Handover::give`] starts it.
     HandOver(Box<Handover>),
@@ -174,12 +176,14 @@ impl BegunMap {
     /// Runs every record on one of these devices and writes its output, in this thread and others: one that reads, and
     /// two for each device. Each device has the program as it is loaded there, and how batches run there.
     pub fn run(self, devices: Vec<(Arc<Program>, Batches)>) -> Result<Ended, Error> {
-        let Self { reader, jobs, timeout, max_memory, writer, successor } = self;
+        let Self { reader, jobs, timeout, max_memory, interrupt, writer, successor } = self;
         let Some(max_records) = devices.iter().map(|(_, batches)| batches.max_records).max() else {
             return Err(Error::Internal("a map without a device"));
         };
         let shares = devices.iter().map(|(program, _)| Share::of(program.device().properties())).collect();
-        let dealer = Arc::new(Dealer::new(shares, successor.spent(), successor.suspects()));
+        let dealer = Dealer::new(shares, successor.spent(), successor.suspects()).interrupted_by(interrupt.clone());
+        let dealer = Arc::new(dealer);
+        let limits = RunLimits { max_memory, timeout, interrupt };
         let on_hang: OnHang = Arc::new({
             let dealer = dealer.clone();
             move || dealer.hang()
@@ -187,16 +191,24 @@ impl BegunMap {
         let (count, has_threads) = (devices.len(), devices.iter().any(|(_, batches)| batches.gangs.is_some()));
         let records = max_records as usize;
         let end = if has_threads {
-            let launcher = |(program, batches)| Launcher::new(program, batches, max_memory, timeout, on_hang.clone());
+            let launcher = |(program, batches)| Launcher::new(program, batches, limits.clone(), on_hang.clone());
             let engines = devices.into_iter().map(launcher).collect::<Result<Vec<_>, _>>().map_err(Error::Engine)?;
             let runners = engines.into_iter().map(|engine| Runner::new(engine, jobs.clone())).collect();
             pipeline::run(reader, runners, records, &writer, &dealer)?
         } else {
             let alone = successor.alone();
-            let engine =
-                |(program, batches)| OnDevice::new(program, batches, max_memory, timeout, alone, on_hang.clone());
-            let runners = devices.into_iter().map(|device| Runner::new(engine(device), jobs.clone())).collect();
-            pipeline::run(reader, runners, records, &writer, &dealer)?
+            let engine = |(program, batches)| OnDevice::new(program, batches, limits.clone(), alone, on_hang.clone());
+            match jobs.calls() {
+                Some(calls) => {
+                    let grouped = |device| engine(device).grouped(calls.clone());
+                    let runners = devices.into_iter().map(|device| Runner::new(grouped(device), jobs.clone()));
+                    pipeline::run(reader, runners.collect(), records, &writer, &dealer)?
+                }
+                None => {
+                    let runners = devices.into_iter().map(|device| Runner::new(engine(device), jobs.clone()));
+                    pipeline::run(reader, runners.collect(), records, &writer, &dealer)?
+                }
+            }
         };
         let (stats, shares) = dealer.spent();
         let spent = TotalSpent { stats, shares: successor.shares(shares), devices: count };
@@ -223,7 +235,7 @@ pub struct Sample {
 impl Sample {
     pub fn open(input: Input, options: &Options) -> Result<Self, Error> {
         let input = FoundInput::find(input, options)?.open(options.split, options.shard, &Progress::default(), None)?;
-        Ok(Self { reader: input.reader, jobs: Jobs::new(options.context.clone(), &options.args) })
+        Ok(Self { reader: input.reader, jobs: Jobs::of_options(options) })
     }
 
     /// Returns the jobs of the first batch.

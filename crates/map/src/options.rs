@@ -1,13 +1,16 @@
 //! What a map is to do.
 
+use crate::function::Function;
 use crate::shard::Shard;
 use gpu_run_device::Device;
-use gpu_run_objects::Object;
+use gpu_run_objects::{Error as ObjectError, Object};
 use gpu_run_wasi::{Builder, Preopen};
 use std::ffi::OsString;
 use std::fmt;
 use std::io::{Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// Where records are read from.
@@ -59,13 +62,25 @@ pub fn usual_batch(device: &dyn Device) -> u32 {
     if device.is_gpu() { GPU_BATCH } else { CPU_BATCH }
 }
 
+/// Calls of a function that an instance serves in a usual batch. More would make a batch take longer than one of
+/// programs, and with it what an interrupted map does again.
+const CALLS_OF_INSTANCE: u32 = 16;
+
+/// Returns how many records a batch has if a function is called for each, unless the user chooses.
+pub fn usual_batch_of_calls(device: &dyn Device) -> u32 {
+    usual_batch(device) * CALLS_OF_INSTANCE
+}
+
 /// How records become instances, and what limits apply.
 #[derive(Clone, Debug)]
 pub struct Options {
     pub split: Split,
     /// What every instance gets: environment, folders, the program's name, and `args` unless [`differ`](crate::differ)
-    /// says that each record has its own.
+    /// says that each record has its own, or a function is called.
     pub context: Builder,
+    /// Is called for each record, instead of running the program. Its arguments are `args`, where `{}` stands for those
+    /// of the record; without any, they are the record's.
+    pub function: Option<Function>,
     pub args: Vec<OsString>,
     /// What `context` was made from. The journal records it: only the same task may continue an unfinished output.
     pub env: Vec<(String, OsString)>,
@@ -82,6 +97,28 @@ pub struct Options {
     /// For all records of one launch together.
     pub timeout: Option<Duration>,
     pub max_memory: Option<u64>,
+    /// When this becomes true, the map stops as soon as it can: nothing more is written, and launches end.
+    pub interrupt: Option<Arc<AtomicBool>>,
+}
+
+impl Input {
+    /// Returns the object that a path is the address of, such as `s3://bucket/in.txt`, else the file or folder.
+    pub fn at(path: impl AsRef<Path>) -> Result<Self, ObjectError> {
+        let path = path.as_ref();
+        Ok(object(path)?.map_or_else(|| Self::Path(path.to_owned()), Self::Object))
+    }
+}
+
+impl Output {
+    /// Returns the object that a path is the address of, such as `s3://bucket/out.txt`, else the file or folder.
+    pub fn at(path: impl AsRef<Path>) -> Result<Self, ObjectError> {
+        let path = path.as_ref();
+        Ok(object(path)?.map_or_else(|| Self::Path(path.to_owned()), Self::Object))
+    }
+}
+
+fn object(path: &Path) -> Result<Option<Object>, ObjectError> {
+    path.to_str().filter(|path| Object::is_address(path)).map(Object::open).transpose()
 }
 
 impl fmt::Debug for Input {

@@ -36,7 +36,7 @@ use std::thread::{self, JoinHandle};
 pub(crate) enum PipelineEnd {
     /// All records are written. With it, what was learned about the program on each device.
     Finished(Vec<Option<Tuning>>),
-    /// A record failed, and the map was to stop there.
+    /// A record failed, and the map was to stop there; or it was interrupted.
     Stopped,
     /// No device is left that could continue.
     DeviceLost(DeviceLost),
@@ -67,6 +67,10 @@ where
             return Ok(PipelineEnd::Stopped);
         }
         Ok((_, Written::UpToLoss(lost))) => return Ok(PipelineEnd::DeviceLost(lost)),
+        Ok((_, Written::UpToInterrupt)) => {
+            writer.end(StopReason::Interrupted);
+            return Ok(PipelineEnd::Stopped);
+        }
         Ok((_, Written::UpToHang)) => return Ok(PipelineEnd::Hung),
         Err((reason, error)) => {
             writer.end(reason);
@@ -156,6 +160,7 @@ enum Written {
     UpToFailure,
     UpToLoss(DeviceLost),
     UpToHang,
+    UpToInterrupt,
 }
 
 fn write_all(dealer: &Dealer, writer: &SharedWriter) -> Result<Written, Stopping> {
@@ -170,6 +175,7 @@ fn write_all(dealer: &Dealer, writer: &SharedWriter) -> Result<Written, Stopping
             News::Lost(lost) => writer.writing().observer().device_lost(&lost),
             News::Over(Over::Finished) => return Ok(Written::All),
             News::Over(Over::Lost(lost)) => return Ok(Written::UpToLoss(lost)),
+            News::Over(Over::Interrupted) => return Ok(Written::UpToInterrupt),
             News::Over(Over::Hung) => return Ok(Written::UpToHang),
             News::Over(Over::Failed(error)) => return Err((StopReason::CannotRun, error)),
         }

@@ -224,7 +224,7 @@ proptest! {
                 prop_assert!(lost.first >= ran.output.lines().count() as u64);
                 prop_assert!(is_lost.iter().filter(|is_lost| **is_lost).count() >= devices.len().min(2), "{:?}", is_lost);
             }
-            Over::Hung | Over::Failed(_) => prop_assert!(false, "neither was planned"),
+            Over::Hung | Over::Interrupted | Over::Failed(_) => prop_assert!(false, "none of them was planned"),
         }
         for (device, is_lost) in is_lost.iter().enumerate() {
             prop_assert_eq!(ran.shares[device].is_lost, *is_lost);

@@ -27,6 +27,7 @@ pub mod stage;
 mod thread_name;
 mod threads;
 pub mod transcript;
+pub mod value_text;
 mod watchdog;
 
 pub use allowance::{Allowance, Denied, Limits};

@@ -154,6 +154,7 @@ fn changed(change: TaskChange) -> &'static str {
         TaskChange::Program => "the program has changed",
         TaskChange::Input => "the input has changed",
         TaskChange::Split => "--split has changed",
+        TaskChange::Function => "--invoke has changed",
         TaskChange::Args => "ARGS have changed",
         TaskChange::Folders => "--dir has changed",
         TaskChange::Env => "--env has changed",

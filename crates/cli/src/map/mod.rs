@@ -25,24 +25,22 @@ use crate::source;
 use crate::surface::Surface;
 use crate::threads;
 use anyhow::{Context, Result};
-use gpu_run_compiler::{CompileOptions, Compiler};
+use gpu_run_compiler::{CompileOptions, Compiler, Interface, printable};
 use gpu_run_console::failure::{Failure, exit, retried};
 use gpu_run_console::output::Standard;
 use gpu_run_console::progress::Progress;
 use gpu_run_console::terminal;
 use gpu_run_console::units::count;
 use gpu_run_map::{
-    Batches, Ended, Finished, Gangs, Input, Map, Options, Output, SLOW, StopHandle, StopReason, Summary, Takeover,
-    Unfinished, differ,
+    Batches, Ended, Finished, Function, FunctionError, Gangs, Input, Map, ObjectError, Options, Output, SLOW,
+    StopHandle, StopReason, Summary, Takeover, Unfinished, differ,
 };
-use gpu_run_objects::Object;
 use gpu_run_run::Source;
 use printer::Printer;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
-use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -74,6 +72,7 @@ fn map_all(args: &MapArgs) -> Result<u8> {
         gangs = Some(Gangs { threads: of_record.threads, placement: of_record.thread_placement.into() });
     }
     let options = options(args, &source, &environment)?;
+    let function = options.function.clone();
     let (input, output) = (input(args)?, output(args)?);
     let mut map = {
         let _progress =
@@ -107,7 +106,7 @@ fn map_all(args: &MapArgs) -> Result<u8> {
         let tuned = tuned.get(at).copied().flatten();
         let Choice { options, max_records, lanes, learned, is_guess } = match surface.has_threads() {
             true => tune::only_choice(args, &surface, &*device),
-            false => tune::choice(&compiler, &device, &source, args, is_few, tuned),
+            false => tune::choice(&compiler, &device, &source, args, is_few, tuned, function.as_ref()),
         };
         let options = CompileOptions { backtrace: backtrace.is_any(), ..options };
         let here = Loaded::new(compiler.clone(), device, &source, options)?;
@@ -162,7 +161,15 @@ fn surface(args: &MapArgs, source: &Source) -> Result<Surface> {
     surface.check_imports(name)?;
     surface.check_memory(name, args.launch.max_memory)?;
     terminal::say(&surface.unknown_operations(name));
-    surface.check_command(name)?;
+    match &args.invoke {
+        Some(_) if surface.has_threads() => {
+            return Err(Failure::usage(format!("{name} has threads: map cannot call its functions"))
+                .hint("compile it for wasm32-wasip1")
+                .into());
+        }
+        Some(function) => drop(surface.signature(name, function)?),
+        None => surface.check_command(name)?,
+    }
     if surface.has_threads() && args.tune {
         return Err(Failure::usage(format!("{name} has threads: there is nothing to tune"))
             .hint("`gpu-run map` runs it, a few records at once; for many at once, compile it for wasm32-wasip1")
@@ -171,11 +178,28 @@ fn surface(args: &MapArgs, source: &Source) -> Result<Surface> {
     Ok(surface)
 }
 
+/// Returns the function that is called for each record.
+fn function(args: &MapArgs, source: &Source) -> Result<Option<Function>> {
+    let Some(name) = &args.invoke else { return Ok(None) };
+    let told = |message: String| Failure::usage(format!("{}: {}", source.name, printable::message(&message)));
+    let module = Interface::read(&source.wasm).map_err(|error| Failure::compiler(&source.name, error))?;
+    let found = Function::find(&module, name).map_err(|error| match &error {
+        FunctionError::NoNumber { .. } => told(error.to_string())
+            .hint("map calls functions of i32, i64, f32 and f64; for others, `gpu-run --invoke` makes one call"),
+        _ => told(error.to_string()),
+    })?;
+    if let Some(arg) = args.args.iter().find(|arg| arg.to_str().is_none()) {
+        return Err(Failure::usage(format!("the argument {arg:?} is not UTF-8")).into());
+    }
+    Ok(Some(found))
+}
+
 /// Returns the map's options; `environment` is that of the instances.
 fn options(args: &MapArgs, source: &Source, environment: &[Variable]) -> Result<Options> {
     let split = args.split()?;
-    // Arguments that differ from record to record are made for each record.
-    let common = if differ(&args.args) { &[][..] } else { &args.args[..] };
+    let function = function(args, source)?;
+    // Those of a function are not the guest's. Others that differ from record to record are made for each record.
+    let common = if function.is_some() || differ(&args.args) { &[][..] } else { &args.args[..] };
     let argv: Vec<OsString> = std::iter::once(source.argv0.clone().into()).chain(common.iter().cloned()).collect();
     let guest = Guest::new(&argv, environment, args.launch.given.preopens())?;
     let context = guest.with_net(&args.launch.given.net).into_builder();
@@ -183,6 +207,7 @@ fn options(args: &MapArgs, source: &Source, environment: &[Variable]) -> Result<
     Ok(Options {
         split: split.into(),
         context,
+        function,
         args: args.args.clone(),
         env,
         folders: args.launch.given.preopens().cloned().collect(),
@@ -196,29 +221,25 @@ fn options(args: &MapArgs, source: &Source, environment: &[Variable]) -> Result<
         fail_fast: args.fail_fast,
         timeout: args.launch.timeout,
         max_memory: args.launch.max_memory,
+        // A signal ends the process.
+        interrupt: None,
     })
 }
 
 fn input(args: &MapArgs) -> Result<Input> {
-    Ok(match object(&args.input)? {
-        _ if args.reads_stdin() => Input::Stdin,
-        Some(object) => Input::Object(object),
-        None => Input::Path(args.input.clone()),
+    Ok(match args.reads_stdin() {
+        true => Input::Stdin,
+        false => Input::at(&args.input).map_err(unopened)?,
     })
 }
 
-/// Returns the object that a path is, if it is the address of one.
-fn object(path: &Path) -> Result<Option<Object>> {
-    let address = path.to_str().filter(|path| Object::is_address(path));
-    address.map(Object::open).transpose().map_err(|error| Failure::usage(error.to_string()).into())
+fn unopened(error: ObjectError) -> Failure {
+    Failure::usage(error.to_string())
 }
 
 fn output(args: &MapArgs) -> Result<Output> {
     Ok(match args.output() {
-        Some(path) => match object(path)? {
-            Some(object) => Output::Object(object),
-            None => Output::Path(path.to_owned()),
-        },
+        Some(path) => Output::at(path).map_err(unopened)?,
         None => Output::Stream(Box::new(Standard::stdout()?)),
     })
 }

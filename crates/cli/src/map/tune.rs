@@ -15,7 +15,10 @@ use gpu_run_console::progress::Progress as Spinner;
 use gpu_run_console::terminal::Escaping;
 use gpu_run_console::units::{show_count, show_duration};
 use gpu_run_device::Device;
-use gpu_run_map::{Map, Sample, Trial, Tuning, Variant, measure, recall, remember, usual_batch, variants};
+use gpu_run_map::{
+    Function, Map, Sample, Trial, Tuning, Variant, measure, recall, remember, usual_batch, usual_batch_of_calls,
+    variants,
+};
 use gpu_run_run::Source;
 use gpu_run_run::{Allowance, Job};
 use std::io::{self, Write};
@@ -119,9 +122,11 @@ pub(super) fn choice(
     args: &MapArgs,
     is_few: bool,
     tuned: Option<Variant>,
+    function: Option<&Function>,
 ) -> Choice {
     let max_records = batch(args, &**device);
     let mut options = usual_options(args, &**device, max_records);
+    options.adapter = function.map(|function| function.adapter().clone());
     if (is_few || max_records < FEW_RECORDS) && device.is_gpu() {
         // A GPU reserves local memory for all threads that it can hold.
         options.build = options.build.in_slots();
@@ -152,7 +157,8 @@ pub(super) fn only_choice(args: &MapArgs, surface: &Surface, device: &dyn Device
 }
 
 fn batch(args: &MapArgs, device: &dyn Device) -> u32 {
-    args.batch.unwrap_or(usual_batch(device))
+    let usual = if args.invoke.is_some() { usual_batch_of_calls(device) } else { usual_batch(device) };
+    args.batch.unwrap_or(usual)
 }
 
 fn usual_options(args: &MapArgs, device: &dyn Device, instances: u32) -> CompileOptions {

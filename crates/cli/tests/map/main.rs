@@ -3,6 +3,7 @@
 
 mod failures;
 mod interruptions;
+mod invoke;
 mod lost_device;
 mod order;
 mod resume;

@@ -9,10 +9,10 @@
 //! Numbers have 32 bits. The host reads the answers from the end on, so that it does not matter what functions print. An answer is an
 //! Arrow IPC file; if the status is not 0, there is one answer, a message.
 
-use crate::adapter::{MOVE, STREAMS, import, initialize};
 use crate::error::{Error, Result};
 use crate::module::Module;
 use gpu_run_compiler::{ADAPTED, Adapter, FunctionType, Memories, ValueType};
+use gpu_run_map::adapter::{MOVE, STREAMS, import, initialize};
 
 pub(super) const MAGIC: [u8; 4] = *b"GRaf";
 
@@ -41,7 +41,7 @@ pub(super) fn adapter<'a>(module: &Module, functions: impl IntoIterator<Item = (
         imports.push_str(&checked(module, "record_batch_iterator_next", "next", 2, 0)?);
         tables = TABLES;
     }
-    let (initialize, call) = initialize(module);
+    let (initialize, call) = initialize(module.interface());
     let magic = u32::from_le_bytes(MAGIC);
     let text = format!(
         r#"(module

@@ -7,7 +7,7 @@ use super::mapper::Mapper;
 use super::pending::Pending;
 use super::results::Results;
 use gpu_run_compiler::Error;
-use gpu_run_run::Job;
+use gpu_run_run::{Job, RunStats};
 use std::fmt;
 use std::mem;
 use std::sync::Arc;
@@ -96,6 +96,11 @@ impl Mappers {
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// Returns the statistics of a batch since the last call.
+    pub fn take_stats(&self, batch: &mut PendingOn) -> RunStats {
+        batch.on.pending.take_stats()
     }
 
     /// Begins jobs on the device with the fewest batches. Where there are two already, they are launched later: the

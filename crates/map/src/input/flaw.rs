@@ -20,6 +20,9 @@ pub enum Flaw {
     NewLinkOut,
     #[error("is a link that leads nowhere: {0}")]
     LinkToNothing(io::Error),
+    /// A function cannot be called for it.
+    #[error("has wrong arguments: {0}")]
+    NoArguments(String),
     #[error("cannot be an argument: {0}")]
     NoArgument(gpu_run_wasi::Error),
     /// It ran before, and only the end of its process stopped it.

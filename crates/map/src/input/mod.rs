@@ -13,7 +13,7 @@ pub use flaw::Flaw;
 pub use reader::Location;
 pub use split::SplitError;
 
-pub(crate) use split::{ByteSource, Rule};
+pub(crate) use split::{ByteSource, Rule, separator};
 
 use crate::error::Error;
 use crate::folder::{FindError, FolderEntry, Trust};

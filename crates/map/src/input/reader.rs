@@ -38,6 +38,19 @@ pub(crate) struct Record {
 }
 
 impl Record {
+    /// Returns the record itself, without what all records have in front and the end of its line.
+    pub(crate) fn content(&self) -> &[u8] {
+        match &self.location {
+            Location::Line(_) => self.text(),
+            Location::File(_) => &self.stdin,
+        }
+    }
+
+    /// Returns CSV's header.
+    pub(crate) fn header(&self) -> &[u8] {
+        &self.stdin[..self.lead]
+    }
+
     /// Returns what `{}` stands for.
     pub(crate) fn text(&self) -> &[u8] {
         match &self.location {

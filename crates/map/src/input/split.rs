@@ -378,7 +378,7 @@ const SEPARATORS: &[u8] = b",;\t|";
 const ANY: u8 = 0;
 
 /// Returns the first separator in a header that is not in quotes.
-fn separator(header: &[u8]) -> u8 {
+pub(crate) fn separator(header: &[u8]) -> u8 {
     let mut scan = Scan::FieldStart;
     for byte in header {
         if scan != Scan::Quoted && SEPARATORS.contains(byte) {

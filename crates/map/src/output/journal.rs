@@ -43,6 +43,9 @@ pub(crate) struct Task {
     pub(crate) input: Identity,
     pub(crate) split: String,
     pub(crate) args: Vec<String>,
+    /// The function that is called.
+    #[serde(default)]
+    pub(crate) function: Option<String>,
     pub(crate) dirs: Vec<String>,
     /// blake3 of the variables: their values may be secret.
     pub(crate) env: String,
@@ -60,6 +63,7 @@ impl Task {
             (TaskChange::Program, self.program == now.program),
             (TaskChange::Input, self.input == now.input),
             (TaskChange::Split, self.split == now.split),
+            (TaskChange::Function, self.function == now.function),
             (TaskChange::Args, self.args == now.args),
             (TaskChange::Folders, self.dirs == now.dirs),
             (TaskChange::Env, self.env == now.env),

@@ -4,7 +4,18 @@ use std::os::unix::fs::symlink;
 fn task() -> Task {
     let (input, args) = (Identity::Stream, vec!["a".into()]);
     let (program, split, env) = ("p".into(), "lines".into(), "e".into());
-    Task { program, input, split, args, dirs: Vec::new(), env, max_memory: None, links: None, shard: None }
+    Task {
+        program,
+        input,
+        split,
+        args,
+        dirs: Vec::new(),
+        env,
+        max_memory: None,
+        links: None,
+        function: None,
+        shard: None,
+    }
 }
 
 fn progress() -> Progress {
@@ -39,6 +50,7 @@ fn another_task_is_refused_with_what_differs() {
     let others = [
         (TaskChange::Program, Task { program: "q".into(), ..task() }),
         (TaskChange::Input, Task { input: Identity::Folder { path: "x".into() }, ..task() }),
+        (TaskChange::Function, Task { function: Some("f".into()), ..task() }),
         (TaskChange::Args, Task { args: Vec::new(), ..task() }),
         (TaskChange::Env, Task { env: String::new(), ..task() }),
         (TaskChange::MaxMemory, Task { max_memory: Some(1), ..task() }),

@@ -112,6 +112,7 @@ fn task(input: Option<&Path>, found: &FoundInput, options: &Options, source: &So
         input,
         split: options.split.to_string(),
         args: options.args.iter().map(|arg| format!("{arg:?}")).collect(),
+        function: options.function.as_ref().map(|function| function.name().to_owned()),
         dirs: options.folders.iter().map(|folder| format!("{folder:?}")).collect(),
         env: hash(format!("{:?}", options.env).as_bytes()),
         max_memory: options.max_memory,

@@ -12,7 +12,18 @@ fn task() -> Task {
     let text = String::new;
     let (args, dirs) = (Vec::new(), Vec::new());
     let (input, max_memory, links) = (Identity::Stream, None, None);
-    Task { program: text(), input, split: text(), args, dirs, env: text(), max_memory, links, shard: None }
+    Task {
+        program: text(),
+        input,
+        split: text(),
+        args,
+        dirs,
+        env: text(),
+        max_memory,
+        links,
+        function: None,
+        shard: None,
+    }
 }
 
 fn entry(path: &Path) -> FolderEntry {

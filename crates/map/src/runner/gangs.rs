@@ -1,6 +1,6 @@
 //! The engine for a program with threads: each record is a launch of its own, and several of them run at once.
 
-use super::engine::OnHang;
+use super::engine::{OnHang, RunLimits};
 use super::{Batches, Engine, Finish};
 use crate::batch::{Kept, Results};
 use gpu_run_compiler::{Error, Program};
@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use std::panic;
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// How the records of a program with threads run.
 #[derive(Clone, Copy, Debug, Default)]
@@ -35,8 +35,7 @@ struct Terms {
     common: Common,
     /// How many records run at once.
     at_once: usize,
-    max_memory: Option<u64>,
-    timeout: Option<Duration>,
+    run: RunLimits,
     on_hang: OnHang,
 }
 
@@ -53,17 +52,11 @@ pub(crate) struct Waiting {
 type Ran = (End, Vec<u8>, Vec<u8>, Option<Denied>);
 
 impl Launcher {
-    pub(crate) fn new(
-        program: Arc<Program>,
-        batches: Batches,
-        max_memory: Option<u64>,
-        timeout: Option<Duration>,
-        on_hang: OnHang,
-    ) -> Result<Self, Error> {
+    pub(crate) fn new(program: Arc<Program>, batches: Batches, run: RunLimits, on_hang: OnHang) -> Result<Self, Error> {
         let Batches { gangs, common, .. } = batches;
         let gangs = gangs.unwrap_or_default();
         let at_once = programs_at_once(&program, gangs.threads, gangs.placement)?;
-        Ok(Self { terms: Arc::new(Terms { program, gangs, common, at_once, max_memory, timeout, on_hang }) })
+        Ok(Self { terms: Arc::new(Terms { program, gangs, common, at_once, run, on_hang }) })
     }
 }
 
@@ -122,15 +115,17 @@ impl Terms {
         let limits = Limits::default();
         let kept = Kept::new(limits.output_bytes);
         let context = kept.context(job);
-        let _watchdog = self.timeout.map(|timeout| {
+        let RunLimits { max_memory, timeout, interrupt } = self.run.clone();
+        let _watchdog = timeout.map(|timeout| {
             let on_hang = self.on_hang.clone();
             Watchdog::start(timeout, move || on_hang())
         });
-        let deadline = self.timeout.map(|timeout| Instant::now() + timeout);
+        let deadline = timeout.map(|timeout| Instant::now() + timeout);
         let common = CommonMemory::new(&self.program, Common { first: job.number, ..self.common })?;
         let options = RunOptions {
             deadline,
-            max_memory: self.max_memory,
+            interrupt,
+            max_memory,
             common: Some(Arc::new(common)),
             limits,
             ..RunOptions::default()

@@ -1,7 +1,9 @@
 //! Turns a record into the job of an instance.
 
+use crate::function::arguments::Calls;
 use crate::input::Flaw;
 use crate::input::reader::{Batch, Record};
+use crate::options::Options;
 use gpu_run_run::Job;
 use gpu_run_wasi::Builder;
 use std::ffi::OsString;
@@ -19,6 +21,8 @@ pub(crate) struct Jobs {
     args: Vec<OsString>,
     /// The context of all instances, if their arguments do not differ.
     alike: Option<Arc<Builder>>,
+    /// Set if a function is called for each record.
+    calls: Option<Arc<Calls>>,
     /// Records that are not run: they did not end, and only the end of their process stopped them.
     given_up: Vec<u64>,
 }
@@ -32,7 +36,24 @@ impl Jobs {
     /// `args` are the guest's arguments. `common` has them already, unless they differ.
     pub(crate) fn new(common: Builder, args: &[OsString]) -> Self {
         let args = if differ(args) { args.to_vec() } else { Vec::new() };
-        Self { common, args, alike: None, given_up: Vec::new() }
+        Self { common, args, alike: None, calls: None, given_up: Vec::new() }
+    }
+
+    pub(crate) fn of_options(options: &Options) -> Self {
+        let Options { context, args, function, split, .. } = options;
+        match function {
+            // The arguments are the function's, not the guest's.
+            Some(function) => {
+                let calls = Calls::new(function.clone(), *split, args);
+                Self { calls: Some(Arc::new(calls)), ..Self::new(context.clone(), &[]) }
+            }
+            None => Self::new(context.clone(), args),
+        }
+    }
+
+    /// Returns how a function is called, if one is.
+    pub(crate) fn calls(&self) -> Option<&Arc<Calls>> {
+        self.calls.as_ref()
     }
 
     /// Sets the records that are not to be run.
@@ -46,7 +67,11 @@ impl Jobs {
             return Err(Flaw::DidNotEnd);
         }
         let context = self.context(record)?;
-        Ok(Job { context, number, stdin: record.stdin.clone() })
+        let stdin = match &self.calls {
+            Some(calls) => calls.words(record.content(), record.header())?,
+            None => record.stdin.clone(),
+        };
+        Ok(Job { context, number, stdin })
     }
 
     /// Returns the jobs of those records of a batch that can be run, for a measurement.

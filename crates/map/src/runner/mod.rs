@@ -8,7 +8,7 @@ mod gangs;
 mod jobs;
 
 pub use engine::Batches;
-pub(crate) use engine::{OnDevice, OnHang};
+pub(crate) use engine::{OnDevice, OnHang, RunLimits};
 pub use gangs::Gangs;
 pub(crate) use gangs::Launcher;
 pub(crate) use jobs::Jobs;

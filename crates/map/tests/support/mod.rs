@@ -51,6 +51,7 @@ pub(crate) fn options(split: Split) -> Options {
     Options {
         split,
         context: Builder::new(),
+        function: None,
         args: Vec::new(),
         env: Vec::new(),
         folders: Vec::new(),
@@ -58,6 +59,7 @@ pub(crate) fn options(split: Split) -> Options {
         shard: None,
         unfinished: Unfinished::Refuse,
         fail_fast: false,
+        interrupt: None,
         timeout: None,
         max_memory: None,
     }

@@ -1,29 +1,39 @@
-//! `--invoke`: reads a function's arguments from the command line and prints its results.
+//! Values as text: the arguments of a function that is called from a command line or for a record, and its results.
 
-use gpu_run_compiler::{Value, ValueType};
-use gpu_run_console::failure::Failure;
-use gpu_run_console::units::count;
+use gpu_run_compiler::{Value, ValueType, printable};
 
-/// Reads one argument for each parameter.
-pub(crate) fn arguments(function: &str, params: &[ValueType], texts: &[String]) -> Result<Vec<Value>, Failure> {
+/// Characters of an argument that a message shows.
+const MAX_SHOWN: usize = 60;
+
+/// Reads one argument for each parameter of `function`. The error says which argument is wrong, and why.
+pub fn arguments(function: &str, params: &[ValueType], texts: &[impl AsRef<str>]) -> Result<Vec<Value>, String> {
+    let function = printable::name(function);
     if params.len() != texts.len() {
         let types: Vec<_> = params.iter().map(ValueType::to_string).collect();
-        let expected = count(params.len() as u64, "argument");
-        return Err(Failure::usage(format!(
-            "`{function}` takes {expected} ({}), not {}",
-            types.join(", "),
-            texts.len()
-        )));
+        let (count, types) = (params.len(), types.join(", "));
+        let arguments = if count == 1 { "argument" } else { "arguments" };
+        return Err(format!("`{function}` takes {count} {arguments} ({types}), not {}", texts.len()));
     }
-    let read = |(at, (ty, text)): (usize, (&ValueType, &String))| {
-        value(*ty, text).map_err(|expected| {
-            Failure::usage(format!("argument {} of `{function}`, `{text}`, is not {}: {expected}", at + 1, ty))
+    let read = |(at, (ty, text)): (usize, (&ValueType, &_))| {
+        let text = AsRef::<str>::as_ref(text);
+        argument(*ty, text).map_err(|expected| {
+            format!("argument {} of `{function}`, `{}`, is not {ty}: {expected}", at + 1, short(text))
         })
     };
     params.iter().zip(texts).enumerate().map(read).collect()
 }
 
-fn value(ty: ValueType, text: &str) -> Result<Value, &'static str> {
+/// Returns the beginning of a text, as a message shows it.
+fn short(text: &str) -> String {
+    let mut shown = printable::name(&text.chars().take(MAX_SHOWN).collect::<String>()).into_owned();
+    if text.chars().nth(MAX_SHOWN).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// Reads an argument of this type. The error says what is expected.
+fn argument(ty: ValueType, text: &str) -> Result<Value, &'static str> {
     const FLOAT: &str = "expected a number as in `1.5`, `-2e9`, `inf` or `nan`";
     match ty {
         ValueType::I32 => integer(text, 32).map(|bits| Value::I32(bits as i32)),
@@ -102,7 +112,7 @@ fn integer(text: &str, bits: u32) -> Result<u64, &'static str> {
 }
 
 /// Prints integers as signed, floats as Rust does, and vectors as one hexadecimal number.
-pub(crate) fn show(value: &Value) -> String {
+pub fn show(value: &Value) -> String {
     match *value {
         Value::I32(v) => v.to_string(),
         Value::I64(v) => v.to_string(),
@@ -116,6 +126,7 @@ pub(crate) fn show(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)] // in a test, that is an assertion
     use super::*;
 
     #[test]
@@ -131,10 +142,10 @@ mod tests {
             ("-2147483648", i32::MIN),
             ("1_000", 1000),
         ] {
-            assert_eq!(value(ValueType::I32, text), Ok(Value::I32(expected)), "{text}");
+            assert_eq!(argument(ValueType::I32, text), Ok(Value::I32(expected)), "{text}");
         }
-        assert_eq!(value(ValueType::I64, "18446744073709551615"), Ok(Value::I64(-1)));
-        assert_eq!(value(ValueType::I64, "-9223372036854775808"), Ok(Value::I64(i64::MIN)));
+        assert_eq!(argument(ValueType::I64, "18446744073709551615"), Ok(Value::I64(-1)));
+        assert_eq!(argument(ValueType::I64, "-9223372036854775808"), Ok(Value::I64(i64::MIN)));
     }
 
     #[test]
@@ -142,35 +153,35 @@ mod tests {
         for text in
             ["", "-", "0x", "--1", "-+1", "1.5", "a", "_", "4294967296", "-2147483649", "0x1ffffffff", "1e3", "٣"]
         {
-            assert!(value(ValueType::I32, text).is_err(), "{text}");
+            assert!(argument(ValueType::I32, text).is_err(), "{text}");
         }
         let long = "9".repeat(60);
-        assert_eq!(value(ValueType::I64, &long), Err("it does not fit"));
+        assert_eq!(argument(ValueType::I64, &long), Err("it does not fit"));
     }
 
     #[test]
     fn floats_and_references() {
-        assert_eq!(value(ValueType::F32, "-0"), Ok(Value::F32(0x8000_0000)));
-        assert_eq!(value(ValueType::F64, "1e300"), Ok(Value::F64(1e300f64.to_bits())));
-        assert!(value(ValueType::F64, "one").is_err());
-        assert_eq!(value(ValueType::FuncRef, "null"), Ok(Value::FuncRef(None)));
-        assert!(value(ValueType::FuncRef, "3").is_err());
-        assert_eq!(value(ValueType::ExternRef, "3"), Ok(Value::ExternRef(Some(3))));
+        assert_eq!(argument(ValueType::F32, "-0"), Ok(Value::F32(0x8000_0000)));
+        assert_eq!(argument(ValueType::F64, "1e300"), Ok(Value::F64(1e300f64.to_bits())));
+        assert!(argument(ValueType::F64, "one").is_err());
+        assert_eq!(argument(ValueType::FuncRef, "null"), Ok(Value::FuncRef(None)));
+        assert!(argument(ValueType::FuncRef, "3").is_err());
+        assert_eq!(argument(ValueType::ExternRef, "3"), Ok(Value::ExternRef(Some(3))));
     }
 
     #[test]
     fn vectors_lane_by_lane_or_as_one_number() {
         let lanes = 0x0000_0004_0000_0003_0000_0002_ffff_ffff;
-        assert_eq!(value(ValueType::V128, "i32x4:-1,2,3, 4"), Ok(Value::V128(lanes)));
-        assert_eq!(value(ValueType::V128, "0x4_00000003_00000002_ffffffff"), Ok(Value::V128(lanes)));
+        assert_eq!(argument(ValueType::V128, "i32x4:-1,2,3, 4"), Ok(Value::V128(lanes)));
+        assert_eq!(argument(ValueType::V128, "0x4_00000003_00000002_ffffffff"), Ok(Value::V128(lanes)));
         let one = u128::from(1.0f64.to_bits());
-        assert_eq!(value(ValueType::V128, "f64x2:1,1"), Ok(Value::V128(one | one << 64)));
+        assert_eq!(argument(ValueType::V128, "f64x2:1,1"), Ok(Value::V128(one | one << 64)));
         let bytes = format!("i8x16:{}", ["255"; 16].join(","));
-        assert_eq!(value(ValueType::V128, &bytes), Ok(Value::V128(u128::MAX)));
+        assert_eq!(argument(ValueType::V128, &bytes), Ok(Value::V128(u128::MAX)));
         for text in
             ["", "1", "i32x4", "i32x4:1,2,3", "i32x4:1,2,3,4,5", "i8x4:1,2,3,4", "0x", "i16x8:65536,0,0,0,0,0,0,0"]
         {
-            assert!(value(ValueType::V128, text).is_err(), "{text}");
+            assert!(argument(ValueType::V128, text).is_err(), "{text}");
         }
         assert_eq!(show(&Value::V128(0x2a)), "0x0000000000000000000000000000002a");
     }
@@ -193,9 +204,11 @@ mod tests {
     #[test]
     fn the_argument_that_is_wrong_is_named() {
         let texts = ["1".to_owned(), "x".to_owned()];
-        let error = arguments("add", &[ValueType::I32, ValueType::I64], &texts).unwrap_err().to_string();
+        let error = arguments("add", &[ValueType::I32, ValueType::I64], &texts).unwrap_err();
         assert!(error.contains("argument 2 of `add`, `x`, is not i64"), "{error}");
-        let error = arguments("add", &[ValueType::I32], &texts).unwrap_err().to_string();
-        assert!(error.contains("takes 1 argument (i32), not 2"), "{error}");
+        let error = arguments("add", &[ValueType::I32], &texts).unwrap_err();
+        assert_eq!(error, "`add` takes 1 argument (i32), not 2");
+        let long = arguments("f", &[ValueType::I32], &["9\n".repeat(100)]).unwrap_err();
+        assert!(long.len() < 500 && long.contains("…") && !long.contains('\n'), "{long}");
     }
 }
