@@ -42,7 +42,7 @@ print(column.errors[0].record, column.errors[0].stderr.decode().strip().splitlin
     "An exported function is called for each row of columns:",
     '''mean = gpu_run.Program(gpu_run.examples.MEAN).function("mean")
 mean([1.0, 10.0, None], [2.0, 20.0, 3.0]).to_pyarrow().to_pylist()''',
-    '''Functions made with the Rust crate [arrow-udf](https://docs.rs/arrow-udf) take columns of text, dates, lists and others. Two of them:
+    '''Functions made with the Rust crate [arrow-udf](https://docs.rs/arrow-udf) take columns of numbers, text, dates, lists and others. Two of them:
 
 ```rust
 #[function("split(varchar, varchar) -> varchar[]")]
@@ -50,9 +50,9 @@ fn split<'a>(text: &'a str, at: &'a str) -> impl Iterator<Item = &'a str> + use<
     text.split(at)
 }
 
-#[function("parse_date(varchar) -> date")]
-fn parse_date(text: &str) -> Result<NaiveDate, String> {
-    NaiveDate::parse_from_str(text, "%Y-%m-%d").map_err(|error| format!("{text:?}: {error}"))
+#[function("div(int, int) -> int")]
+fn div(a: i32, b: i32) -> Result<i32, &'static str> {
+    if b == 0 { Err("division by zero") } else { a.checked_div(b).ok_or("the quotient does not fit") }
 }
 ```
 
@@ -63,9 +63,9 @@ split''',
     "Columns go in, and a column of lists comes out:",
     '''frame.with_columns(parts=polars.Series(split(frame["text"], " "))).to_dicts()''',
     "What a function returns as an error is an exception, or null:",
-    '''dates = functions.udf("parse_date")(["2024-02-29", None, "2023-02-29"], on_error="return")
-print(dates.to_pylist())
-print(dates.errors[0])''',
+    '''quotients = functions.udf("div")([10, None, 30], [3, 2, 0], on_error="return")
+print(quotients.to_pylist())
+print(quotients.errors)''',
     "Which devices there are:",
     "[device.name for device in gpu_run.devices()]",
 ]

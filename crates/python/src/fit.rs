@@ -94,7 +94,7 @@ pub(crate) fn fit(from: &DataType, to: &Field) -> Option<Fit> {
     let is_bytes = matches!(from, Binary | LargeBinary | BinaryView | FixedSizeBinary(_));
     let has_meaning = !to.metadata().is_empty();
     match (from, to.data_type()) {
-        (Dictionary(_, values), _) => fit(values, to).map(|fit| fit.max(Fit::Like)),
+        (Dictionary(_, values), _) => Some(if fit(values, to)? == Fit::Same { Fit::Like } else { Fit::Checked }),
         (from, List(element)) if let Some(given) = element_of(from) => {
             let fit = fit(given.data_type(), element)?;
             Some(if matches!(from, List(_)) { fit } else { fit.max(Fit::Like) })

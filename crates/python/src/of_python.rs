@@ -1,5 +1,7 @@
 //! Columns of Python's values.
 
+use crate::fit::Fit;
+use crate::text::bytes_of;
 use arrow_array::builder::{BinaryBuilder, GenericByteBuilder, LargeBinaryBuilder, LargeStringBuilder, StringBuilder};
 use arrow_array::types::{
     ArrowPrimitiveType, ByteArrayType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type,
@@ -9,11 +11,8 @@ use arrow_array::{ArrayRef, BooleanArray, NullArray, PrimitiveArray};
 use arrow_schema::{DataType, Field};
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyString};
+use pyo3::types::{PyBool, PyByteArray, PyBytes, PyMemoryView, PyString};
 use std::sync::Arc;
-
-use crate::fit::Fit;
-use crate::text::bytes_of;
 
 /// Makes a column of such values; its field has the name of their type, as errors have it. `place` says which parameter it is for.
 pub(crate) fn array(values: &[Bound<'_, PyAny>], to: &Field, place: &str) -> PyResult<ArrayRef> {
@@ -77,12 +76,17 @@ pub(crate) fn fit(values: &[Bound<'_, PyAny>], to: &Field) -> Option<Fit> {
             DataType::Utf8 if to.name() == "decimal" => Some(Fit::Like),
             _ => ty.is_floating().then_some(Fit::Like),
         }
-    } else {
+    } else if value.is_instance_of::<PyBytes>()
+        || value.is_instance_of::<PyByteArray>()
+        || value.is_instance_of::<PyMemoryView>()
+    {
         match ty {
             DataType::Binary => Some(Fit::Like),
             DataType::LargeBinary => Some(Fit::Checked),
             _ => None,
         }
+    } else {
+        None
     }
 }
 

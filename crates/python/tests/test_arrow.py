@@ -26,6 +26,11 @@ def test_bytes_of_a_fixed_length(echo):
     assert list(echo.map(array.slice(2))) == [b"fgh"]
 
 
+def test_a_column_of_nothing_but_nulls(echo):
+    assert list(echo.map(pa.nulls(3))) == [None] * 3
+    assert list(echo.map(pa.table({"text": []}), column="text")) == []
+
+
 def test_a_column_of_a_table(echo):
     table = pa.table({"id": [1, 2, 3, 4, 5, 6], "text": TEXTS})
     assert list(echo.map(table, column="text")) == BYTES

@@ -32,9 +32,9 @@ class Checkpoint:
 
     def find(self, ids: Any) -> Any:
         """Return a table of the ids among these whose records are done, each once, and their outputs; `None` if there are none."""
-        self._check(ids)
         if len(ids) == 0:
             return None
+        self._check(ids)
         self._look()
         first, last = (value.as_py() for value in self._compute.min_max(ids).values())
         found = []

@@ -103,7 +103,7 @@ def Mapper(
             ids = table.column(id_column)
             done = checkpoint.find(ids)
             if done is None:
-                is_left = pyarrow.array([True] * len(table))
+                is_left = pyarrow.array([True] * len(table), pyarrow.bool_())
             else:
                 is_left = compute.invert(compute.is_in(ids, value_set=done["id"]))
             left = table.filter(is_left)
