@@ -202,6 +202,24 @@ mod tests {
     }
 
     #[test]
+    fn functions_are_called_by_names_and_by_signatures_as_the_macro_has_them() {
+        let is_called = |signature: &str, name: &str| Signature::parse(signature).unwrap().is_called(name);
+        let gcd = "gcd(int32,int32)->int32";
+        for name in [gcd, "gcd", "gcd(int, integer)->int", " gcd ( int , int ) -> int ", "gcd(int,int)"] {
+            assert!(is_called(gcd, name.trim()), "{name}");
+        }
+        for name in ["", "gc", "gcd(", "gcd()", "gcd(int)", "gcd(int,int,int)", "gcd(int,bigint)", "gcd(int,int)->>int"] {
+            assert!(!is_called(gcd, name), "{name}");
+        }
+        for name in ["gcd(int,int) int", "gcd(int,int)->", "gcd(int,int)->bigint", "gcd(int,int)->setof int"] {
+            assert!(!is_called(gcd, name), "{name}");
+        }
+        assert!(is_called("words(string)->>string", "words(character  varying) -> setof varchar"));
+        assert!(is_called("f(struct Pair,float64[][])->null", "f(struct  Pair, double precision[][])"));
+        assert!(is_called("zero()->int32", "zero()") && !is_called("zero()->int32", "zero(int)"));
+    }
+
+    #[test]
     fn names_of_exports_are_decoded() {
         assert_eq!(decode("Z2NkKGludDMyLGludDMyKS0$aW50MzI").unwrap(), "gcd(int32,int32)->int32");
         assert_eq!(decode("").unwrap(), "");
