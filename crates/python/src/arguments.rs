@@ -1,8 +1,8 @@
 //! What a function is called with: columns of Arrow's, Python's iterables, and values that are the same in each row.
 
 use crate::capsule::{self, Arrays};
-use arrow_array::cast::AsArray;
 use arrow_array::ArrayRef;
+use arrow_array::cast::AsArray;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyFloat, PyInt, PyString, PyTuple};
@@ -39,7 +39,8 @@ pub(crate) fn arguments<'py>(
             [first, ..] if !takes_struct && let Some(table) = first.as_struct_opt() => {
                 let columns = table.num_columns();
                 if args.len() > 1 && columns != 1 {
-                    let what = format!("a table of {columns} columns cannot be one of several arguments: pass the columns");
+                    let what =
+                        format!("a table of {columns} columns cannot be one of several arguments: pass the columns");
                     return Err(PyTypeError::new_err(what));
                 }
                 for column in 0..columns {

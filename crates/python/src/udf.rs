@@ -127,7 +127,12 @@ impl ArrowFunction {
         };
         let (name, made, of) = (first.name.clone(), builder.clone(), texts(&named));
         let functions = work::wait(py, &interrupt, move || compiled(made, &of))?.map_err(failure::of)?;
-        Ok(Some(Self { name, signatures: named, builder, functions: Arc::new(Mutex::new(Some((functions, interrupt)))) }))
+        Ok(Some(Self {
+            name,
+            signatures: named,
+            builder,
+            functions: Arc::new(Mutex::new(Some((functions, interrupt)))),
+        }))
     }
 
     /// Chooses the function that columns fit best, and makes them what it takes.
@@ -187,7 +192,12 @@ fn compiled(builder: MapperBuilder, names: &[String]) -> Result<Functions, Error
     builder.arrow_only(&names.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-fn called(functions: &mut Functions, name: &str, is_table: bool, batches: &[RecordBatch]) -> Result<Vec<Answer>, Error> {
+fn called(
+    functions: &mut Functions,
+    name: &str,
+    is_table: bool,
+    batches: &[RecordBatch],
+) -> Result<Vec<Answer>, Error> {
     match (batches, is_table) {
         // The groups of one batch are as large as its device likes them.
         ([batch], false) => functions.call(name, batch).map(|called| vec![(Some(called.batch), called.failures)]),
@@ -279,9 +289,8 @@ impl ArrowFunction {
     /// Each with the types of its parameters and of its result.
     #[getter]
     fn signatures(&self) -> Vec<(String, Vec<String>, String)> {
-        let parts = |signature: &Signature| {
-            (signature.to_string(), signature.parameters.clone(), signature.result.clone())
-        };
+        let parts =
+            |signature: &Signature| (signature.to_string(), signature.parameters.clone(), signature.result.clone());
         self.signatures.iter().map(parts).collect()
     }
 
@@ -318,12 +327,7 @@ struct Whole {
     errors: Vec<(usize, PyErr)>,
 }
 
-fn whole(
-    py: Python<'_>,
-    signature: &Signature,
-    batches: &[RecordBatch],
-    answers: Vec<Answer>,
-) -> PyResult<Whole> {
+fn whole(py: Python<'_>, signature: &Signature, batches: &[RecordBatch], answers: Vec<Answer>) -> PyResult<Whole> {
     if answers.len() != batches.len() {
         return Err(failure::internal("not as many answers as batches"));
     }
@@ -334,7 +338,8 @@ fn whole(
             errors.push((row, failure::of_status(py, row as u64, &failure.status, &[], &failure.stderr)?));
         }
         if let Some(answer) = answer {
-            let columns = answer.columns().iter().map(|column| capsule::of_udf(column)).collect::<PyResult<Vec<_>>>()?;
+            let columns =
+                answer.columns().iter().map(|column| capsule::of_udf(column)).collect::<PyResult<Vec<_>>>()?;
             let name = answer.schema_ref().fields().get(1).map_or("", |field| field.name()).to_owned();
             let (part, rows, messages) = match (signature.is_table, &columns[..]) {
                 (false, [results, messages @ ..]) => (results.clone(), None, messages.first()),
@@ -364,7 +369,10 @@ fn whole(
         several => {
             let several: Vec<_> = several.iter().map(|part| &**part).collect();
             let failed = |error| {
-                failure::error(format!("the results cannot be one column, call `{}` for fewer rows: {error}", signature.name))
+                failure::error(format!(
+                    "the results cannot be one column, call `{}` for fewer rows: {error}",
+                    signature.name
+                ))
             };
             concat(&several).map_err(failed)?
         }
@@ -381,6 +389,7 @@ fn table(rows: Int64Array, name: &str, values: ArrayRef) -> ArrayRef {
 
 /// The answer of a table function that has no values for any row.
 fn nothing(signature: &Signature) -> ArrayRef {
-    let ty = fit::parameter(&signature.result, &DataType::Null).map_or(DataType::Null, |field| field.data_type().clone());
+    let ty =
+        fit::parameter(&signature.result, &DataType::Null).map_or(DataType::Null, |field| field.data_type().clone());
     table(Int64Array::from(Vec::<i64>::new()), &signature.name, new_empty_array(&ty))
 }

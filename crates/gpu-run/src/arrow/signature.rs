@@ -208,7 +208,8 @@ mod tests {
         for name in [gcd, "gcd", "gcd(int, integer)->int", " gcd ( int , int ) -> int ", "gcd(int,int)"] {
             assert!(is_called(gcd, name.trim()), "{name}");
         }
-        for name in ["", "gc", "gcd(", "gcd()", "gcd(int)", "gcd(int,int,int)", "gcd(int,bigint)", "gcd(int,int)->>int"] {
+        for name in ["", "gc", "gcd(", "gcd()", "gcd(int)", "gcd(int,int,int)", "gcd(int,bigint)", "gcd(int,int)->>int"]
+        {
             assert!(!is_called(gcd, name), "{name}");
         }
         for name in ["gcd(int,int) int", "gcd(int,int)->", "gcd(int,int)->bigint", "gcd(int,int)->setof int"] {
