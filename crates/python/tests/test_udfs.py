@@ -231,13 +231,14 @@ def test_ctrl_c_ends_a_call(udf):
         "div = gpu_run.Program(sys.argv[1], device='cpu').udf('div')\n"
         "column = pyarrow.repeat(pyarrow.scalar(6, pyarrow.int32()), 50_000_000)\n"
         "assert div([6], 3).to_pylist() == [2]\n"
-        "print('ready', flush=True)\n"
-        "try: div(column, 3)\n"
+        "try:\n"
+        "    print('ready', flush=True)\n"
+        "    div(column, 3)\n"
         "except KeyboardInterrupt: print('interrupted', flush=True)\n"
         "print(div([7], 2).to_pylist())\n"
     )
     child = subprocess.Popen([sys.executable, "-c", script, MODULE], stdout=subprocess.PIPE, text=True, env=dict(os.environ))
     assert child.stdout.readline() == "ready\n"
-    time.sleep(1)
+    time.sleep(0.3)
     child.send_signal(signal.SIGINT)
     assert child.communicate(timeout=60)[0] == "interrupted\n[3]\n"
