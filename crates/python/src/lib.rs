@@ -3,6 +3,7 @@
 //! What users see is the package in `python/gpu_run`; it gives arguments their defaults, and has the documentation and the exceptions. Here
 //! is what needs Rust: programs, the ways records take, Arrow.
 
+mod answers;
 mod arguments;
 mod array;
 mod capsule;
