@@ -2,9 +2,15 @@
 
     python measure.py GPU-RUN [RECORDS] [ROUNDS]
 
-Needs gpu-run and pyarrow.
+Needs gpu-run. Without pyarrow, one of the ways is left out. With GPU_RUN_MOST=1.3, it fails if a way takes more than 1.3 times as long as
+the command. GPU_RUN_DEVICE is the device.
+
+On a machine without pip, the package is the folder of an unpacked wheel:
+
+    unzip -q -d package gpu_run-*.whl && PYTHONPATH=package python measure.py ./gpu-run
 """
 
+import importlib.util
 import os
 import statistics
 import subprocess
@@ -41,6 +47,8 @@ def main() -> None:
     records = int(sys.argv[2]) if len(sys.argv) > 2 else 1_000_000
     rounds = int(sys.argv[3]) if len(sys.argv) > 3 else 3
     device = os.environ.get("GPU_RUN_DEVICE", "auto")
+    # What is named by a relative path is not found from another folder.
+    os.environ["PYTHONPATH"] = os.path.dirname(os.path.dirname(os.path.abspath(gpu_run.__file__)))
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         os.environ["GPU_RUN_CACHE"] = os.path.join(folder, "cache")
@@ -53,7 +61,8 @@ def main() -> None:
         ways = {"gpu-run map, file to file": [tool, "map", "--device", device, "upper.wat", "-i", "in.txt", "-o", "out.txt"]}
         for name, code in WAYS.items():
             start = f"import gpu_run; program = gpu_run.Program('upper.wat', device={device!r}); BATCH = {batch}\n"
-            ways[name] = [sys.executable, "-c", start + code]
+            if "pyarrow" not in code or importlib.util.find_spec("pyarrow"):
+                ways[name] = [sys.executable, "-c", start + code]
         times: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
         for turn in range(rounds + 1):
             for name, command in ways.items():
@@ -68,10 +77,15 @@ def main() -> None:
         print(f"{records:,} records of {BYTES} bytes on {program.device}, medians of {rounds}")
         print(f"  {'':36} {'time':>9} {'ratio':>6} {'of processors':>15} {'ratio':>6}")
         first: list[float] = []
+        slow = []
         for name, seconds in times.items():
             whole, busy = (statistics.median(column) for column in zip(*seconds))
             first = first or [whole, busy]
             print(f"  {name:36} {whole:7.2f} s {whole / first[0]:6.2f} {busy:13.2f} s {busy / first[1]:6.2f}")
+            if whole > first[0] * float(os.environ.get("GPU_RUN_MOST", "inf")):
+                slow.append(name)
+    if slow:
+        sys.exit("too slow: " + ", ".join(slow))
 
 
 main()

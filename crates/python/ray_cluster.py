@@ -1,11 +1,12 @@
 """Tests `gpu_run.ray.Mapper` on a cluster of Ray's with several nodes on this machine: while nothing happens, while an actor's process is
-killed, and while a node is. Every record must come out once.
+killed, while a node is, and while the driver is, which is started again. Every record must come out once.
 
 Needs gpu-run, ray[data] and pyarrow.
 """
 
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -16,6 +17,7 @@ from pathlib import Path
 import gpu_run
 import gpu_run.ray
 import pyarrow as pa
+import pyarrow.ipc
 import ray
 from ray.cluster_utils import Cluster
 
@@ -37,19 +39,55 @@ def mapped(marks: str, **options: object):
     return dataset.map_batches(Marking, batch_format="pyarrow", batch_size=BATCH, concurrency=3)
 
 
+def each_once(dataset) -> None:
+    seen: Counter[int] = Counter()
+    for batch in dataset.iter_batches(batch_format="pyarrow"):
+        for number, output in zip(batch["id"].to_pylist(), batch["output"].to_pylist()):
+            assert output == f"RECORD {number}", (number, output)
+            seen[number] += 1
+    assert len(seen) == RECORDS and set(seen.values()) == {1}, f"{len(seen)} of {RECORDS} records, {seen.most_common(1)}"
+
+
+def drive(address: str, folder: str) -> None:
+    """A driver with a checkpoint."""
+    ray.init(address=address, log_to_driver=False)
+    ray.data.DataContext.get_current().enable_progress_bars = False
+    with tempfile.TemporaryDirectory() as marks:
+        each_once(mapped(marks, checkpoint=folder))
+
+
+def kept(folder: str) -> Counter[int]:
+    """Returns the records that are kept as done, and how often."""
+    files = Path(folder).glob("*.arrow")
+    return Counter(number for file in files for number in pa.ipc.open_file(pa.memory_map(str(file))).read_all()["id"].to_pylist())
+
+
+def check_a_driver(address: str) -> None:
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, __file__, address, folder]
+        driver = subprocess.Popen(command)
+        while len(kept(folder)) < RECORDS // 4 and driver.poll() is None and time.monotonic() < began + 120:
+            time.sleep(0.01)
+        driver.kill()
+        assert driver.wait() == -signal.SIGKILL, "the driver ended before it was killed"
+        done = kept(folder)
+        assert RECORDS // 4 <= len(done) < RECORDS, f"{len(done)} records were done when the driver was killed"
+        subprocess.run(command, check=True, timeout=240)
+        after = kept(folder)
+    assert len(after) == RECORDS and all(after[number] == 1 for number in done), "what was done was done again"
+    seconds = time.monotonic() - began
+    print(f"a driver killed when {len(done)} were done: {RECORDS} records, each once, those not again, in {seconds:.1f} s", flush=True)
+
+
 def check(name: str, when_it_runs) -> None:
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as marks:
         disturbance = threading.Thread(target=when_it_runs, args=(Path(marks),), daemon=True)
         disturbance.start()
-        seen: Counter[int] = Counter()
-        for batch in mapped(marks).iter_batches(batch_format="pyarrow"):
-            for number, output in zip(batch["id"].to_pylist(), batch["output"].to_pylist()):
-                assert output == f"RECORD {number}", (number, output)
-                seen[number] += 1
+        each_once(mapped(marks))
         disturbance.join()
         processes = len(list(Path(marks).iterdir()))
-    assert len(seen) == RECORDS and set(seen.values()) == {1}, f"{len(seen)} of {RECORDS} records, {seen.most_common(1)}"
     print(f"{name}: {RECORDS} records, each once, by {processes} processes, in {time.monotonic() - began:.1f} s", flush=True)
 
 
@@ -83,6 +121,8 @@ def main() -> None:
 
     check("three nodes", lambda marks: None)
     check("an actor killed", kill_an_actor)
+    # Without the node that is killed, there would be no processor left beside those of the actors.
+    check_a_driver(cluster.address)
     check("a node killed, on which an actor worked", kill_a_node)
     assert len([node for node in ray.nodes() if node["Alive"]]) == 2
 
@@ -97,5 +137,5 @@ def main() -> None:
     cluster.shutdown()
 
 
-main()
+drive(*sys.argv[1:]) if len(sys.argv) > 1 else main()
 sys.exit(0)

@@ -53,6 +53,9 @@ pub enum Error {
     /// Columns cannot be given to a function, or it refuses them, or what it returned cannot be used.
     #[error("`{function}`: {source}")]
     Arrow { function: String, source: AnyError },
+    /// An [`Interrupt`](crate::Interrupt) was raised while a function ran for columns.
+    #[error("it was interrupted")]
+    Interrupted,
     /// An argument or a variable that a guest cannot be given.
     #[error("{0}")]
     Given(String),

@@ -2,9 +2,9 @@
 
 use crate::capsule;
 use crate::failure;
+use crate::to_python::{self, type_name};
 use arrow_array::{Array as _, ArrayRef, GenericBinaryArray, GenericStringArray, OffsetSizeTrait};
 use arrow_buffer::{Buffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer};
-use arrow_schema::DataType;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyList};
@@ -110,15 +110,7 @@ impl Array {
     /// Arrow's name for the type of the values.
     #[getter]
     fn r#type(&self) -> String {
-        match self.array.data_type() {
-            DataType::Utf8 => "string".into(),
-            DataType::LargeUtf8 => "large_string".into(),
-            DataType::Boolean => "bool".into(),
-            DataType::Float32 => "float".into(),
-            DataType::Float64 => "double".into(),
-            DataType::LargeBinary => "large_binary".into(),
-            other => other.to_string().to_lowercase(),
-        }
+        type_name(self.array.data_type())
     }
 
     #[getter]
@@ -142,7 +134,7 @@ impl Array {
 
     /// The values as Python's.
     fn to_pylist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        crate::numbers::values(py, &self.array)
+        to_python::values(py, &self.array)
     }
 
     /// The same array as one of pyarrow's, which must be installed.

@@ -4,15 +4,18 @@
 
 use crate::failure;
 use arrow_array::ffi_stream::{ArrayStreamReader, FFI_ArrowArrayStream};
-use arrow_array::{Array, ArrayRef, make_array};
+use arrow_array::{Array, ArrayReader, ArrayRef, StructArray, make_array, new_empty_array};
+use arrow_buffer::NullBuffer;
 use arrow_data::ffi::FFI_ArrowArray;
+use arrow_schema::DataType;
 use arrow_schema::ffi::FFI_ArrowSchema;
-use arrow_schema::{ArrowError, DataType};
+use arrow_udf_array as udf; // the version that arrow-udf uses
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use std::ffi::CStr;
+use std::fmt::Display;
 
 const SCHEMA: &CStr = c"arrow_schema";
 const ARRAY: &CStr = c"arrow_array";
@@ -47,9 +50,29 @@ impl Arrays {
             Self::Stream(reader) => py.detach(|| reader.next()).transpose().map_err(of_arrow),
         }
     }
+
+    /// Returns the arrays that are left; an empty one if there are none.
+    pub(crate) fn all(&mut self, py: Python<'_>) -> PyResult<Vec<ArrayRef>> {
+        let mut arrays = Vec::new();
+        while let Some(array) = self.next(py)? {
+            arrays.push(array);
+        }
+        if let (true, Self::Stream(reader)) = (arrays.is_empty(), self) {
+            arrays.push(new_empty_array(reader.field().data_type()));
+        }
+        Ok(arrays)
+    }
 }
 
-fn of_arrow(error: ArrowError) -> PyErr {
+/// Returns a column of a table. Where a row is null, the column is, too.
+pub(crate) fn column(table: &StructArray, column: usize) -> PyResult<ArrayRef> {
+    let column = table.column(column);
+    let (Some(rows), false) = (table.nulls(), *column.data_type() == DataType::Null) else { return Ok(column.clone()) };
+    let nulls = NullBuffer::union(Some(rows), column.nulls());
+    Ok(make_array(column.to_data().into_builder().nulls(nulls).build().map_err(of_arrow)?))
+}
+
+pub(crate) fn of_arrow(error: impl Display) -> PyErr {
     failure::error(error.to_string())
 }
 
@@ -94,4 +117,33 @@ pub(crate) fn export<'py>(
 
 pub(crate) fn export_type<'py>(py: Python<'py>, ty: &DataType) -> PyResult<Bound<'py, PyCapsule>> {
     PyCapsule::new_with_value(py, FFI_ArrowSchema::try_from(ty).map_err(of_arrow)?, SCHEMA)
+}
+
+// Both versions have the structures of Arrow's C interface, whose layout it promises never to change.
+const _: () = assert!(size_of::<FFI_ArrowArray>() == size_of::<udf::ffi::FFI_ArrowArray>());
+const _: () = assert!(size_of::<FFI_ArrowSchema>() == size_of::<udf::ffi::FFI_ArrowSchema>());
+
+/// Returns the same array, with the same buffers, for arrow-udf.
+pub(crate) fn to_udf(array: &dyn Array) -> PyResult<udf::ArrayRef> {
+    let (mut array, mut schema) = arrow_array::ffi::to_ffi(&array.to_data()).map_err(of_arrow)?;
+    // SAFETY: both are structures of Arrow's C interface, as above, which were just made; `from_raw` takes out what they hold, and marks
+    // them as released.
+    let data = unsafe {
+        let array = udf::ffi::FFI_ArrowArray::from_raw((&raw mut array).cast());
+        let schema = udf::ffi::FFI_ArrowSchema::from_raw((&raw mut schema).cast());
+        udf::ffi::from_ffi(array, &schema)
+    };
+    Ok(udf::make_array(data.map_err(of_arrow)?))
+}
+
+/// Returns the same array, with the same buffers, from arrow-udf.
+pub(crate) fn of_udf(array: &dyn udf::Array) -> PyResult<ArrayRef> {
+    let (mut array, mut schema) = udf::ffi::to_ffi(&array.to_data()).map_err(of_arrow)?;
+    // SAFETY: as above, the other way round.
+    let data = unsafe {
+        let array = FFI_ArrowArray::from_raw((&raw mut array).cast());
+        let schema = FFI_ArrowSchema::from_raw((&raw mut schema).cast());
+        arrow_array::ffi::from_ffi(array, &schema)
+    };
+    Ok(make_array(data.map_err(of_arrow)?))
 }

@@ -1,16 +1,17 @@
 //! Exported functions of numbers, called for each row of columns.
 
+use crate::arguments::{self, Argument};
 use crate::array::Array;
-use crate::capsule::Arrays;
 use crate::failure;
 use crate::numbers::{self, Number, Words};
 use crate::work;
+use arrow_array::ArrayRef;
 use arrow_buffer::{NullBuffer, NullBufferBuilder};
 use gpu_run::{FunctionMapper, Interrupt, MapperBuilder, Module, Status};
 use parking_lot::Mutex;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyFloat, PyInt, PyTuple};
+use pyo3::types::PyTuple;
 use std::sync::Arc;
 
 type RowMapper = FunctionMapper<gpu_run::Words, gpu_run::Words>;
@@ -62,62 +63,57 @@ impl Function {
         Ok(Self { name, params, results, builder, mapper: Arc::new(Mutex::new(Some((mapper, interrupt)))) })
     }
 
-    /// Reads the arguments of a call: columns, and numbers, which are the same in each row.
+    /// Reads the arguments of a call.
     fn columns(&self, py: Python<'_>, args: &Bound<'_, PyTuple>) -> PyResult<Vec<Words>> {
-        if args.len() != self.params.len() {
-            let what = format!("`{}` has {} parameters, but got {} columns", self.name, self.params.len(), args.len());
+        let arguments = arguments::arguments(py, args, false)?;
+        if arguments.len() != self.params.len() {
+            let (params, columns) = (self.params.len(), arguments.len());
+            let what = format!("`{}` has {params} parameters, but got {columns} columns", self.name);
             return Err(PyTypeError::new_err(what));
         }
-        let (mut columns, mut constants) = (Vec::new(), Vec::new());
-        for (i, (arg, number)) in args.iter().zip(&self.params).enumerate() {
+        let (mut columns, mut lengths) = (Vec::new(), Vec::new());
+        for (i, (argument, number)) in arguments.into_iter().zip(&self.params).enumerate() {
             let place = format!("parameter {i} of `{}`", self.name);
-            if arg.is_instance_of::<PyInt>() || arg.is_instance_of::<PyFloat>() {
-                constants.push((i, numbers::of_object(&arg, *number, &place, 0)?.unwrap_or_default()));
-                columns.push(Words { words: Vec::new(), nulls: None });
-            } else {
-                columns.push(column(py, &arg, *number, &place)?);
-            }
+            let column = match argument {
+                Argument::Constant(value) => {
+                    let word = numbers::of_object(&value, *number, &place, 0)?.unwrap_or_default();
+                    columns.push(Words { words: vec![word], nulls: None });
+                    lengths.push(None);
+                    continue;
+                }
+                Argument::Column(arrays) => of_arrays(&arrays, *number, &place)?,
+                Argument::Iterable(values) => of_values(&values, *number, &place)?,
+            };
+            lengths.push(Some(column.words.len()));
+            columns.push(column);
         }
-        let mut lengths = columns.iter().enumerate().filter(|(i, _)| constants.iter().all(|(at, _)| at != i));
-        let rows = match lengths.next() {
-            Some((_, first)) => first.words.len(),
-            None if args.is_empty() => {
-                return Err(PyTypeError::new_err(format!("`{}` has no parameters: there are no rows", self.name)));
-            }
-            None => 1,
-        };
-        if let Some((i, other)) = lengths.find(|(_, column)| column.words.len() != rows) {
-            let what = format!("column 0 has {rows} rows, but column {i} has {}", other.words.len());
-            return Err(PyValueError::new_err(what));
-        }
-        for (i, word) in constants {
-            columns[i].words = vec![word; rows];
+        let rows = arguments::rows(&self.name, &lengths)?;
+        for (column, _) in columns.iter_mut().zip(&lengths).filter(|(_, length)| length.is_none()) {
+            column.words = vec![column.words[0]; rows];
         }
         Ok(columns)
     }
 }
 
-/// Reads a column: of Arrow's, or any of Python's iterables of numbers.
-fn column(py: Python<'_>, arg: &Bound<'_, PyAny>, number: Number, place: &str) -> PyResult<Words> {
+fn of_arrays(arrays: &[ArrayRef], number: Number, place: &str) -> PyResult<Words> {
     let (mut words, mut valid) = (Vec::new(), NullBufferBuilder::new(0));
-    match Arrays::of(arg)? {
-        Some(mut arrays) => {
-            while let Some(array) = arrays.next(py)? {
-                let part = numbers::of_array(&array, number, place)?;
-                match part.nulls {
-                    Some(nulls) => valid.append_buffer(&nulls),
-                    None => valid.append_n_non_nulls(part.words.len()),
-                }
-                words.extend(part.words);
-            }
+    for array in arrays {
+        let part = numbers::of_array(array, number, place)?;
+        match part.nulls {
+            Some(nulls) => valid.append_buffer(&nulls),
+            None => valid.append_n_non_nulls(part.words.len()),
         }
-        None => {
-            for (row, value) in arg.try_iter()?.enumerate() {
-                let word = numbers::of_object(&value?, number, place, row)?;
-                valid.append(word.is_some());
-                words.push(word.unwrap_or_default());
-            }
-        }
+        words.extend(part.words);
+    }
+    Ok(Words { words, nulls: valid.finish() })
+}
+
+fn of_values(values: &Bound<'_, PyAny>, number: Number, place: &str) -> PyResult<Words> {
+    let (mut words, mut valid) = (Vec::new(), NullBufferBuilder::new(0));
+    for (row, value) in values.try_iter()?.enumerate() {
+        let word = numbers::of_object(&value?, number, place, row)?;
+        valid.append(word.is_some());
+        words.push(word.unwrap_or_default());
     }
     Ok(Words { words, nulls: valid.finish() })
 }
@@ -157,14 +153,12 @@ impl Function {
         &self.name
     }
 
+    /// With the types of its parameters and results.
     #[getter]
-    fn params(&self) -> Vec<&'static str> {
-        self.params.iter().map(|number| number.name()).collect()
-    }
-
-    #[getter]
-    fn results(&self) -> Vec<&'static str> {
-        self.results.iter().map(|number| number.name()).collect()
+    fn signatures(&self) -> Vec<(String, Vec<&'static str>, Vec<&'static str>)> {
+        let names = |numbers: &[Number]| numbers.iter().map(|number| number.name()).collect::<Vec<_>>();
+        let (params, results) = (names(&self.params), names(&self.results));
+        vec![(format!("{}({})->({})", self.name, params.join(","), results.join(",")), params, results)]
     }
 
     /// Calls the function for each row of columns; returns a column for each result.

@@ -32,6 +32,20 @@ impl FromPyObject<'_, '_> for Given {
     }
 }
 
+/// Gives a command or a mapper what both can be given: the library's builders have these methods, but no trait, in common.
+macro_rules! limited {
+    ($builder:expr, $given:expr, $name:expr, $interrupt:expr) => {{
+        let mut builder = $builder.wasi($given.wasi($name)?).interrupt($interrupt);
+        if let Some(timeout) = $given.timeout {
+            builder = builder.timeout(timeout);
+        }
+        if let Some(bytes) = $given.max_memory {
+            builder = builder.max_memory(bytes);
+        }
+        builder
+    }};
+}
+
 impl Given {
     fn wasi(&self, name: &str) -> PyResult<Wasi> {
         let mut wasi = Wasi::new().arg(name).args(&self.args);
@@ -47,27 +61,14 @@ impl Given {
 
     /// `name` is what the program finds in front of its arguments.
     pub(crate) fn command(&self, module: &Module, name: &str, interrupt: &Interrupt) -> PyResult<Command> {
-        let mut command = Command::new(module).wasi(self.wasi(name)?).interrupt(interrupt);
-        if let Some(timeout) = self.timeout {
-            command = command.timeout(timeout);
-        }
-        if let Some(bytes) = self.max_memory {
-            command = command.max_memory(bytes);
-        }
-        Ok(command)
+        Ok(limited!(Command::new(module), self, name, interrupt))
     }
 
     pub(crate) fn mapper(&self, module: &Module, name: &str, interrupt: &Interrupt) -> PyResult<MapperBuilder> {
-        let mut builder = Mapper::builder(module).wasi(self.wasi(name)?).interrupt(interrupt);
-        if let Some(timeout) = self.timeout {
-            builder = builder.timeout(timeout);
-        }
-        if let Some(bytes) = self.max_memory {
-            builder = builder.max_memory(bytes);
-        }
-        if let Some(records) = self.batch {
-            builder = builder.batch(records);
-        }
-        Ok(builder)
+        let builder = limited!(Mapper::builder(module), self, name, interrupt);
+        Ok(match self.batch {
+            Some(records) => builder.batch(records),
+            None => builder,
+        })
     }
 }

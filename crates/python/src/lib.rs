@@ -3,18 +3,24 @@
 //! What users see is the package in `python/gpu_run`; it gives arguments their defaults, and has the documentation and the exceptions. Here
 //! is what needs Rust: programs, the ways records take, Arrow.
 
+mod answers;
+mod arguments;
 mod array;
 mod capsule;
 mod compile;
 mod devices;
 mod failure;
+mod fit;
 mod function;
 mod given;
 mod numbers;
+mod of_python;
 mod outputs;
 mod program;
 mod source;
 mod text;
+mod to_python;
+mod udf;
 mod work;
 
 use pyo3::prelude::*;
@@ -34,6 +40,8 @@ mod _native {
     use crate::outputs::Outputs;
     #[pymodule_export]
     use crate::program::Program;
+    #[pymodule_export]
+    use crate::udf::ArrowFunction;
     #[pymodule_export]
     use crate::work::settle;
 }

@@ -12,7 +12,6 @@ use arrow_schema::DataType;
 use gpu_run::ValueType;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList};
 use std::sync::Arc;
 
 /// What a number of a function is to its user: WebAssembly's integers have no sign.
@@ -198,30 +197,4 @@ pub(crate) fn of_object(value: &Bound<'_, PyAny>, number: Number, place: &str, r
     let too_large =
         || PyOverflowError::new_err(format!("{place} is {}: {integer} in row {row} is none", number.name()));
     number.word_of(integer).map(Some).ok_or_else(too_large)
-}
-
-/// Returns an array's values as Python's.
-pub(crate) fn values<'py>(py: Python<'py>, array: &ArrayRef) -> PyResult<Bound<'py, PyList>> {
-    let list = PyList::empty(py);
-    for row in 0..array.len() {
-        if array.is_null(row) {
-            list.append(py.None())?;
-            continue;
-        }
-        match array.data_type() {
-            DataType::Utf8 => list.append(array.as_string::<i32>().value(row))?,
-            DataType::LargeUtf8 => list.append(array.as_string::<i64>().value(row))?,
-            DataType::Binary => list.append(PyBytes::new(py, array.as_binary::<i32>().value(row)))?,
-            DataType::LargeBinary => list.append(PyBytes::new(py, array.as_binary::<i64>().value(row)))?,
-            DataType::Boolean => list.append(array.as_boolean().value(row))?,
-            DataType::Int32 => list.append(array.as_primitive::<Int32Type>().value(row))?,
-            DataType::Int64 => list.append(array.as_primitive::<Int64Type>().value(row))?,
-            DataType::UInt32 => list.append(array.as_primitive::<UInt32Type>().value(row))?,
-            DataType::UInt64 => list.append(array.as_primitive::<UInt64Type>().value(row))?,
-            DataType::Float32 => list.append(array.as_primitive::<Float32Type>().value(row))?,
-            DataType::Float64 => list.append(array.as_primitive::<Float64Type>().value(row))?,
-            other => return Err(PyTypeError::new_err(format!("values of the type {other}"))),
-        }
-    }
-    Ok(list)
 }

@@ -6,6 +6,7 @@ use crate::function::Function;
 use crate::given::Given;
 use crate::outputs::{Outputs, Shape};
 use crate::source::Source;
+use crate::udf::ArrowFunction;
 use crate::work;
 use gpu_run::{Config, Engine, Interrupt, Mapper, MapperBuilder, Module};
 use parking_lot::Mutex;
@@ -190,6 +191,20 @@ impl Program {
         let interrupt = Interrupt::new();
         let builder = given.mapper(&self.module, &self.name, &interrupt)?;
         Function::new(py, &self.module, builder, interrupt, name, params, results)
+    }
+
+    /// The signatures of functions made with arrow-udf.
+    #[getter]
+    fn udfs(&self) -> PyResult<Vec<String>> {
+        let signatures = gpu_run::arrow::signatures(&self.module).map_err(failure::of)?;
+        Ok(signatures.iter().map(ToString::to_string).collect())
+    }
+
+    /// A function made with arrow-udf, by its name or signature; `None` if there is another function of this name, or none at all.
+    fn udf(&self, py: Python<'_>, name: String, given: Given) -> PyResult<Option<ArrowFunction>> {
+        let interrupt = Interrupt::new();
+        let builder = given.mapper(&self.module, &self.name, &interrupt)?;
+        ArrowFunction::find(py, &self.module, builder, interrupt, &name)
     }
 }
 

@@ -97,13 +97,14 @@ impl Part {
             DataType::FixedSizeBinary(width) => {
                 Values::Fixed(shared(array.as_fixed_size_binary().values()), width.as_usize())
             }
+            DataType::Null => Values::Fixed(Bytes::new(), 0),
             other => {
                 let what =
                     format!("records are text or bytes, but the column has the type {other}: cast it to a string");
                 return Err(PyTypeError::new_err(what));
             }
         };
-        let nulls = NullBuffer::union(array.nulls(), parents.as_ref());
+        let nulls = NullBuffer::union(array.logical_nulls().as_ref(), parents.as_ref());
         Ok(Self { values, nulls, next: 0, length: array.len() })
     }
 

@@ -2,6 +2,7 @@
 
 import duckdb
 import gpu_run
+import pandas
 import polars
 import pyarrow as pa
 import pytest
@@ -23,6 +24,11 @@ def test_bytes_of_a_fixed_length(echo):
     array = pa.array([b"abc", None, b"fgh"], pa.binary(3))
     assert list(echo.map(array)) == [b"abc", None, b"fgh"]
     assert list(echo.map(array.slice(2))) == [b"fgh"]
+
+
+def test_a_column_of_nothing_but_nulls(echo):
+    assert list(echo.map(pa.nulls(3))) == [None] * 3
+    assert list(echo.map(pa.table({"text": []}), column="text")) == []
 
 
 def test_a_column_of_a_table(echo):
@@ -113,6 +119,31 @@ def test_duckdb(echo):
     relation = duckdb.sql("select 'row ' || i as text from range(5000) t(i) order by i")
     outputs = pa.table({"out": pa.array(echo.map_column(relation))})
     assert duckdb.sql("select count(*), min(out), max(length(out)) from outputs").fetchall() == [(5000, "row 0", 8)]
+
+
+PANDAS = ["str", "object", "string[python]", "string[pyarrow]", "large_string[pyarrow]", "category"]
+
+
+@pytest.mark.parametrize("dtype", PANDAS)
+def test_pandas(echo, dtype):
+    dtype = pandas.ArrowDtype(pa.large_string()) if dtype.startswith("large") else dtype
+    frame = pandas.DataFrame({"id": range(6), "text": pandas.Series(TEXTS, dtype=dtype)})
+    if dtype == "category":
+        with pytest.raises(TypeError, match="type Dictionary.*: cast it to a string"):
+            list(echo.map(frame["text"]))
+        return
+    assert list(echo.map(frame["text"])) == BYTES
+    assert list(echo.map(frame, column="text")) == BYTES
+    assert list(echo.map(frame[frame["id"] > 2], column="text")) == BYTES[3:]
+    outputs = pandas.Series(echo.map_column(frame["text"]).to_pyarrow(), dtype=pandas.ArrowDtype(pa.string()))
+    assert outputs.isna().tolist() == [text is None for text in TEXTS]
+    assert outputs.dropna().tolist() == [text for text in TEXTS if text is not None]
+
+
+@pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
+def test_the_backends_of_pandas(echo, backend):
+    frame = pandas.DataFrame({"text": TEXTS}).convert_dtypes(dtype_backend=backend)
+    assert list(echo.map(frame)) == list(echo.map(frame["text"])) == BYTES
 
 
 def test_what_only_pretends_to_be_a_capsule(echo):

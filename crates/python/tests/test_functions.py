@@ -6,7 +6,9 @@ import subprocess
 import sys
 import time
 
+import duckdb
 import gpu_run
+import pandas
 import polars
 import pyarrow as pa
 import pytest
@@ -93,6 +95,26 @@ def test_calls_that_do_not_fit(functions):
 def test_polars_calls_a_function_of_ours(functions):
     frame = polars.DataFrame({"a": range(100)}, schema={"a": polars.Int32})
     assert polars.Series(functions.udf("divide")(frame["a"], 3)).to_list() == [i // 3 for i in range(100)]
+
+
+def test_duckdb_calls_a_function_of_ours(functions):
+    relation = duckdb.sql("select i::integer, case when i = 5 then null else 2 end from range(100) t(i) order by i")
+    assert functions.udf("divide")(relation).to_pylist() == [None if i == 5 else i // 2 for i in range(100)]
+    assert functions.udf("divide")(duckdb.sql("select 7"), duckdb.sql("select 2")).to_pylist() == [3]
+
+
+@pytest.mark.parametrize("dtype", ["int64", "Int64", "int64[pyarrow]", "float64"])
+def test_pandas_calls_a_function_of_ours(functions, dtype):
+    divide, half = functions.udf("divide"), functions.function("half")
+    frame = pandas.DataFrame({"a": pandas.Series([10, 20, 30], dtype=dtype)})
+    if dtype == "float64":
+        # A value that is missing is a NaN there, but null in Arrow.
+        numbers = pandas.Series([1.0, None, 5.0]).astype("float32")
+        assert half(numbers).to_pylist() == [0.5, None, 2.5]
+        return
+    assert divide(frame["a"], 4).to_pylist() == divide(frame, 4).to_pylist() == [2, 5, 7]
+    results = pandas.Series(divide(frame["a"], [1, 2, None]).to_pyarrow(), dtype="Int32")
+    assert results.tolist() == [10, 10, pandas.NA]
 
 
 def test_ctrl_c_ends_a_function():

@@ -165,6 +165,8 @@ impl<'m, I: Iterator<Item = RecordBatch>> Calls<'m, I> {
         let answer = match status.success() {
             true => wire::decode(stdout)
                 .and_then(|answer| fitting(&group, self.signatures[group.function].is_table, answer)),
+            // Smaller groups would be interrupted, too.
+            false if matches!(status, Status::Interrupted) => return Err(Error::Interrupted),
             false => {
                 answered.failed.push(Failed { group, status, stderr });
                 return Ok(());

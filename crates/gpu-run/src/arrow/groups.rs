@@ -1,7 +1,7 @@
 //! Cuts batches into groups of rows, and chooses the function that is called for them.
 
 use super::signature::{Signature, type_name};
-use super::{is_called, wire};
+use super::wire;
 use crate::error::{Error, Result};
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
@@ -161,7 +161,7 @@ impl Choice {
             functions.join(", ")
         };
         let named: Vec<usize> =
-            (0..signatures.len()).filter(|function| is_called(&signatures[*function], name)).collect();
+            (0..signatures.len()).filter(|function| signatures[*function].is_called(name)).collect();
         let of_kind: Vec<usize> = named.iter().copied().filter(|at| signatures[*at].is_table == *is_table).collect();
         if of_kind.is_empty() {
             let what = match (&named[..], is_table) {

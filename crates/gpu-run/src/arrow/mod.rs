@@ -54,6 +54,7 @@ mod wire;
 
 use crate::error::{Error, Result};
 use crate::mapper::{Mapper, MapperBuilder};
+use crate::module::Module;
 pub use arrow_array;
 use arrow_array::RecordBatch;
 pub use arrow_schema;
@@ -81,17 +82,19 @@ impl MapperBuilder {
     /// compiled.
     pub fn arrow_only(self, names: &[&str]) -> Result<Functions> {
         let functions = Functions::exports(&self)?;
-        if let Some(missing) = names.iter().find(|name| !functions.iter().any(|(found, _)| is_called(found, name))) {
+        if let Some(missing) = names.iter().find(|name| !functions.iter().any(|(found, _)| found.is_called(name))) {
             return Err(Error::MissingExport(missing_text(self.module.name(), missing, &functions)));
         }
-        Functions::new(self, |signature| names.iter().any(|name| is_called(signature, name)))
+        Functions::new(self, |signature| names.iter().any(|name| signature.is_called(name)))
     }
 }
 
-/// Whether a function has this name or signature. Spaces in a signature do not matter.
-fn is_called(signature: &Signature, name: &str) -> bool {
-    let without_spaces = |text: &str| text.replace(' ', "");
-    signature.name == name || (name.contains('(') && without_spaces(&signature.to_string()) == without_spaces(name))
+/// Returns the functions that a module made with arrow-udf has: of another module, none, or why they cannot be called.
+pub fn signatures(module: &Module) -> Result<Vec<Signature>> {
+    match module.export_names().any(|name| name.starts_with(signature::VERSION_EXPORT)) {
+        true => Ok(signature::exports(module)?.into_iter().map(|(signature, _)| signature).collect()),
+        false => Ok(Vec::new()),
+    }
 }
 
 fn missing_text(module: &str, name: &str, functions: &[(Signature, String)]) -> String {

@@ -7,6 +7,8 @@ use std::fmt;
 
 /// The only version of the protocol that is spoken here.
 const VERSION: &str = "3";
+/// What an export begins with that says the version.
+pub(super) const VERSION_EXPORT: &str = "ARROWUDF_VERSION_";
 
 /// A function that a module made with arrow-udf exports: `gcd(int32,int32)->int32`, or, if it is a table function,
 /// `range(int32)->>int32`.
@@ -28,6 +30,23 @@ impl fmt::Display for Signature {
 }
 
 impl Signature {
+    /// Whether the function has this name or signature. Types can be written as for arrow-udf's macro, and the result can be left out:
+    /// `gcd(int, int) -> int`, `gcd(int, int)`.
+    pub fn is_called(&self, name: &str) -> bool {
+        let Some((head, rest)) = name.split_once('(') else { return self.name == name };
+        let Some((parameters, result)) = rest.split_once(')') else { return false };
+        let mut parameters = parameters.split(',').map(usual_type).filter(|ty| !ty.is_empty());
+        let has_parameters = self.parameters.iter().all(|ty| parameters.next().as_ref() == Some(ty));
+        let has_result = match result.trim().strip_prefix("->").map(str::trim) {
+            None => result.trim().is_empty(),
+            Some(result) => {
+                let of_table = result.strip_prefix('>').or_else(|| result.strip_prefix("setof "));
+                (of_table.is_some(), usual_type(of_table.unwrap_or(result))) == (self.is_table, self.result.clone())
+            }
+        };
+        self.name == head.trim() && has_parameters && parameters.next().is_none() && has_result
+    }
+
     fn parse(text: &str) -> Option<Self> {
         let (head, result) = text.split_once(")->")?;
         let (name, parameters) = head.split_once('(')?;
@@ -61,10 +80,34 @@ impl Signature {
     }
 }
 
+/// Returns the name that signatures have for a type; arrow-udf's macro knows several for some.
+fn usual_type(ty: &str) -> String {
+    let ty = ty.split_whitespace().collect::<Vec<_>>().join(" ");
+    if let Some(element) = ty.strip_suffix("[]") {
+        return usual_type(element) + "[]";
+    }
+    let usual = match &ty[..] {
+        "bool" => "boolean",
+        "smallint" => "int16",
+        "int" | "integer" => "int32",
+        "bigint" => "int64",
+        "real" => "float32",
+        "double precision" => "float64",
+        "numeric" => "decimal",
+        "varchar" | "character varying" => "string",
+        "bytea" => "binary",
+        "jsonb" => "json",
+        "date" => "date32",
+        "time" => "time64",
+        _ => return ty,
+    };
+    usual.to_owned()
+}
+
 /// Returns the functions that a module made with arrow-udf exports, each with the name it is exported under.
 pub(super) fn exports(module: &Module) -> Result<Vec<(Signature, String)>> {
     let invalid = |message: String| Error::Module { name: module.name().into(), message };
-    let version = module.export_names().find_map(|name| name.strip_prefix("ARROWUDF_VERSION_"));
+    let version = module.export_names().find_map(|name| name.strip_prefix(VERSION_EXPORT));
     let Some(version) = version else {
         return Err(invalid("it was not made with arrow-udf: it exports no ARROWUDF_VERSION".into()));
     };
@@ -156,6 +199,25 @@ mod tests {
         for text in ["", "f", "f(", "f)->int32"] {
             assert_eq!(Signature::parse(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn functions_are_called_by_names_and_by_signatures_as_the_macro_has_them() {
+        let is_called = |signature: &str, name: &str| Signature::parse(signature).unwrap().is_called(name);
+        let gcd = "gcd(int32,int32)->int32";
+        for name in [gcd, "gcd", "gcd(int, integer)->int", " gcd ( int , int ) -> int ", "gcd(int,int)"] {
+            assert!(is_called(gcd, name.trim()), "{name}");
+        }
+        for name in ["", "gc", "gcd(", "gcd()", "gcd(int)", "gcd(int,int,int)", "gcd(int,bigint)", "gcd(int,int)->>int"]
+        {
+            assert!(!is_called(gcd, name), "{name}");
+        }
+        for name in ["gcd(int,int) int", "gcd(int,int)->", "gcd(int,int)->bigint", "gcd(int,int)->setof int"] {
+            assert!(!is_called(gcd, name), "{name}");
+        }
+        assert!(is_called("words(string)->>string", "words(character  varying) -> setof varchar"));
+        assert!(is_called("f(struct Pair,float64[][])->null", "f(struct  Pair, double precision[][])"));
+        assert!(is_called("zero()->int32", "zero()") && !is_called("zero()->int32", "zero(int)"));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use arrow_ipc::writer::FileWriter;
 use arrow_schema::{DataType, Field, Schema};
 use arrow_select::concat::concat_batches;
 use gpu_run::arrow::{Functions, RowFailure, Signature};
-use gpu_run::{Config, Engine, Error, Mapper, Module, Status};
+use gpu_run::{Config, Engine, Error, Interrupt, Mapper, Module, Status};
 use oracle::Oracle;
 use parking_lot::{Mutex, MutexGuard};
 use proptest::prelude::*;
@@ -211,13 +211,19 @@ fn every_bad_end_is_its_own() {
 
     // One group at a time: the limit is for all groups of a launch.
     let builder = Mapper::builder(&MODULE).batch(1);
-    let mut slow = builder.clone().timeout(Duration::from_secs(2)).arrow_only(&["spin"]).unwrap();
+    let interrupt = Interrupt::new();
+    let slow = builder.clone().timeout(Duration::from_secs(2)).interrupt(&interrupt);
+    let mut slow = slow.arrow_only(&["spin"]).unwrap();
     // Parts of the program are compiled when they are called first, which a busy machine does not do in time.
     let is_warm = |_: &i32| slow.call("spin", &int32([None])).is_ok_and(|called| called.failures.is_empty());
     assert!((0..30).find(is_warm).is_some());
     let called = slow.call("spin", &int32([Some(1), Some(13), None, Some(2)])).unwrap();
     assert_eq!(rows_of(&called.failures), [1]);
     assert!(matches!(called.failures[0].status, Status::TimedOut), "{}", called.failures[0]);
+    // No row is looked for that is at fault.
+    interrupt.raise();
+    let ended = slow.call("spin", &int32([Some(13), Some(13)]));
+    assert!(matches!(ended, Err(Error::Interrupted)), "{ended:?}");
 
     let mut small = builder.max_memory(8 << 20).arrow_only(&["fill"]).unwrap();
     let called = small.call("fill", &int32([Some(1), Some(64 << 20), Some(100_000), None])).unwrap();

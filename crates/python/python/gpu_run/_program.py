@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any, Literal, Protocol, cast
 
 from . import _native
@@ -36,7 +37,8 @@ class _Readable(Protocol):
 
 Arrow = _ArrowArray | _ArrowStream
 Records = Iterable[Record] | Path | _Readable | Arrow
-Column = Arrow | Iterable[float | int | bool | None] | float
+Value = float | int | bool | str | bytes | Decimal
+Column = Arrow | Iterable[Value | None] | Value
 
 
 class Completed:
@@ -248,19 +250,33 @@ class Program:
         names = None if params is None else list(params)
         return Function(self._native.function(name, names, None if results is None else list(results), given))
 
-    def udf(self, name: str) -> Function:
-        """Return an exported function of numbers, with the types that the module says; the same as `function(name)`."""
-        return self.function(name)
+    @property
+    def udfs(self) -> list[str]:
+        """The signatures of the functions that were made with the Rust crate arrow-udf, such as `gcd(int32,int32)->int32`."""
+        return self._native.udfs
+
+    def udf(self, name: str, *, timeout: Timeout = None, max_memory: int | None = None) -> Function:
+        """Return a function of the module, to be called with columns.
+
+        `name` is that of a function made with arrow-udf (`#[function("gcd(int, int) -> int")]`), over numbers, text, bytes, dates, lists
+        and structs; or, where several have one name, a signature: `"gcd(int, int)"`, `"gcd(int, int) -> int"`. If none has it, it is the
+        name of an exported function of numbers, as with `function(name)`.
+
+        `timeout` is for the rows that run at once together.
+        """
+        given, _ = _given((), None, (), (), timeout, max_memory, None)
+        native = self._native.udf(name, given)
+        return self.function(name, timeout=timeout, max_memory=max_memory) if native is None else Function(native)
 
 
 class Function:
-    """An exported function of numbers, called for each row of columns.
+    """A function, called for each row of columns.
 
-    A column is anything that offers Arrow's arrays, or an iterable of numbers; a number is the same in each row. A row with a null is not
-    run, and its result is null.
+    A column is anything that offers Arrow's arrays, or an iterable of Python's values; a number, text or bytes are the same in each row.
+    A table stands for its columns. A row with a null is not run, and its result is null, unless the function takes nulls itself.
     """
 
-    def __init__(self, native: _native.Function) -> None:
+    def __init__(self, native: _native.Function | _native.ArrowFunction) -> None:
         self._native = native
 
     @property
@@ -268,26 +284,41 @@ class Function:
         return self._native.name
 
     @property
+    def signatures(self) -> list[str]:
+        """The function's types; several, if functions made with arrow-udf have one name: the columns of a call choose one of them."""
+        return [signature for signature, _, _ in self._native.signatures]
+
+    @property
     def params(self) -> list[str]:
         """The types of the parameters."""
-        return self._native.params
+        return self._only()[1]
 
     @property
     def results(self) -> list[str]:
         """The types of the results."""
-        return self._native.results
+        results = self._only()[2]
+        return [results] if isinstance(results, str) else results
+
+    def _only(self) -> tuple[str, list[str], str | list[str]]:
+        several = self._native.signatures
+        if len(several) > 1:
+            raise ValueError(f"`{self.name}` has several types: " + ", ".join(self.signatures))
+        return several[0]
 
     def __call__(self, *columns: Column, on_error: OnError = "raise") -> Any:
         """Call the function for each row; return the column of its results, or, if it has several, a tuple of columns.
 
-        A row that fails raises a `ProgramError` with the number of the row; with `on_error="return"`, its result is null, and the column's
-        `errors` say why.
+        A table function (`-> setof int`) has any number of results for a row: its column is of structs, or a table, of the rows' numbers,
+        from 0, and the results.
+
+        A row that fails raises a `ProgramError` with the number of the row, or an `Error` with what the function returned; with
+        `on_error="return"`, its result is null, and the column's `errors` say why.
         """
         arrays = self._native.call(*columns, returns_errors=_returns(on_error))
         return arrays[0] if len(arrays) == 1 else tuple(arrays)
 
     def __repr__(self) -> str:
-        return f"<gpu_run.Function {self.name}({', '.join(self.params)}) -> ({', '.join(self.results)})>"
+        return f"<gpu_run.Function {', '.join(self.signatures)}>"
 
 
 def _bytes(value: bytes | bytearray | memoryview | str | None) -> bytes:
