@@ -38,7 +38,7 @@ fn called(case: &str) -> &str {
 }
 
 pub(crate) fn measure(module: &str, device: &str, rows: usize) -> Result<(), Box<dyn Error>> {
-    let engine = Engine::new(Config::new().device(device))?;
+    let engine = Engine::new(&Config::new().device(device))?;
     let module_text = std::fs::read(module)?;
     let runtime = Runtime::new(&module_text).map_err(|error| format!("{error:?}"))?;
     let module = Module::from_file(&engine, module)?;
