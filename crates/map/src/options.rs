@@ -2,7 +2,7 @@
 
 use crate::shard::Shard;
 use gpu_run_device::Device;
-use gpu_run_objects::Object;
+use gpu_run_objects::{Object, ObjectFolder};
 use gpu_run_wasi::{Builder, Preopen};
 use std::ffi::OsString;
 use std::fmt;
@@ -16,6 +16,8 @@ pub enum Input {
     /// A file, a pipe, or with [`Split::Files`] a folder.
     Path(PathBuf),
     Object(Object),
+    /// With [`Split::Files`].
+    Objects(ObjectFolder),
     /// Can be read once. No other process can continue it.
     Stream(Box<dyn Read + Send>),
 }
@@ -27,6 +29,8 @@ pub enum Output {
     /// A file, a pipe, or with [`Split::Files`] a folder.
     Path(PathBuf),
     Object(Object),
+    /// With [`Split::Files`].
+    Objects(ObjectFolder),
 }
 
 /// What a record is.
@@ -37,7 +41,7 @@ pub enum Split {
     Jsonl,
     /// A row, with the header before it.
     Csv,
-    /// A file in a folder, or in a folder below it.
+    /// A file in a folder, or in a folder below it; also where both are objects.
     Files,
 }
 
@@ -90,6 +94,7 @@ impl fmt::Debug for Input {
             Self::Stdin => f.write_str("Stdin"),
             Self::Path(path) => f.debug_tuple("Path").field(path).finish(),
             Self::Object(object) => object.fmt(f),
+            Self::Objects(folder) => folder.fmt(f),
             Self::Stream(_) => f.write_str("Stream"),
         }
     }
@@ -101,6 +106,7 @@ impl fmt::Debug for Output {
             Self::Stream(_) => f.write_str("Stream"),
             Self::Path(path) => f.debug_tuple("Path").field(path).finish(),
             Self::Object(object) => object.fmt(f),
+            Self::Objects(folder) => folder.fmt(f),
         }
     }
 }

@@ -20,7 +20,7 @@ pub(crate) use common::{
 };
 pub(crate) use desktop::DesktopArgs;
 pub(crate) use machine::{BootArgs, TopArgs};
-pub(crate) use map::{MapArgs, MergeArgs, TuneArgs};
+pub(crate) use map::{MapArgs, MergeArgs, Split, TuneArgs};
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use gpu_run_console::units;

@@ -14,7 +14,7 @@ pub(crate) use merge::merge;
 pub(crate) use tune::sample;
 pub(crate) use tune::tune;
 
-use crate::args::{MapArgs, Variable};
+use crate::args::{MapArgs, Split, Variable};
 use crate::backtrace::Wanted;
 use crate::devices;
 use crate::guest::{self, Guest};
@@ -35,7 +35,7 @@ use gpu_run_map::{
     Batches, Ended, Finished, Gangs, Input, Map, Options, Output, SLOW, StopHandle, StopReason, Summary, Takeover,
     Unfinished, differ,
 };
-use gpu_run_objects::Object;
+use gpu_run_objects::{Error as ObjectError, Object, ObjectFolder};
 use gpu_run_run::Source;
 use printer::Printer;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -200,26 +200,30 @@ fn options(args: &MapArgs, source: &Source, environment: &[Variable]) -> Result<
 }
 
 fn input(args: &MapArgs) -> Result<Input> {
-    Ok(match object(&args.input)? {
+    Ok(match address(&args.input) {
         _ if args.reads_stdin() => Input::Stdin,
-        Some(object) => Input::Object(object),
+        Some(address) if args.split()? == Split::Files => Input::Objects(of_store(ObjectFolder::open(address))?),
+        Some(address) => Input::Object(of_store(Object::open(address))?),
         None => Input::Path(args.input.clone()),
     })
 }
 
-/// Returns the object that a path is, if it is the address of one.
-fn object(path: &Path) -> Result<Option<Object>> {
-    let address = path.to_str().filter(|path| Object::is_address(path));
-    address.map(Object::open).transpose().map_err(|error| Failure::usage(error.to_string()).into())
+/// Returns the path as an address, if it is one of an object, or of a folder of objects.
+fn address(path: &Path) -> Option<&str> {
+    path.to_str().filter(|path| Object::is_address(path))
+}
+
+/// Reports what is wrong with an address.
+fn of_store<T>(opened: Result<T, ObjectError>) -> Result<T> {
+    opened.map_err(|error| Failure::usage(error.to_string()).into())
 }
 
 fn output(args: &MapArgs) -> Result<Output> {
-    Ok(match args.output() {
-        Some(path) => match object(path)? {
-            Some(object) => Output::Object(object),
-            None => Output::Path(path.to_owned()),
-        },
-        None => Output::Stream(Box::new(Standard::stdout()?)),
+    let Some(path) = args.output() else { return Ok(Output::Stream(Box::new(Standard::stdout()?))) };
+    Ok(match address(path) {
+        Some(address) if args.split()? == Split::Files => Output::Objects(of_store(ObjectFolder::open(address))?),
+        Some(address) => Output::Object(of_store(Object::open(address))?),
+        None => Output::Path(path.to_owned()),
     })
 }
 
