@@ -21,7 +21,7 @@ const MERGE_SUFFIX: &str = ".gpu-run-merge";
 /// Journals that are read at once.
 const JOURNALS_AT_ONCE: usize = 32;
 /// Bytes that are sent between two notes.
-const NOTE_SPACING: u64 = 64 << 20;
+const NOTE_SPACING: u64 = 32 << 20;
 const COPIED_AT_ONCE: usize = 1 << 20;
 
 /// What is to be put together.

@@ -1,6 +1,7 @@
 //! A server that behaves as S3 does.
 
 use super::support::tested;
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
@@ -61,6 +62,17 @@ impl Server {
         (status == 200).then_some(content)
     }
 
+    pub(super) fn remove(&self, bucket: &str, name: &str) {
+        assert_eq!(self.ask("DELETE", &path(bucket, name), b"").0, 204);
+    }
+
+    /// Returns the objects whose names begin with `prefix`, without it.
+    pub(super) fn tree(&self, bucket: &str, prefix: &str) -> BTreeMap<String, Vec<u8>> {
+        let names = self.listed(&format!("/{bucket}?prefix={prefix}"), "<Key>");
+        let named = names.into_iter().filter_map(|name| Some((name.clone(), self.get(bucket, &name)?)));
+        named.map(|(name, content)| (name[prefix.len()..].to_owned(), content)).collect()
+    }
+
     /// Returns how many uploads are neither finished nor given up.
     pub(super) fn uploads(&self, bucket: &str) -> usize {
         self.listed(&format!("/{bucket}?uploads"), "<UploadId>").len()
@@ -102,5 +114,9 @@ impl Server {
 }
 
 fn path(bucket: &str, name: &str) -> String {
-    format!("/{bucket}/{}", name.replace(' ', "%20"))
+    let encoded = |byte: u8| match byte {
+        b'!' | b'-' | b'.' | b'/' | b'_' | b'~' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    format!("/{bucket}/{}", name.bytes().map(encoded).collect::<String>())
 }
