@@ -324,7 +324,8 @@ fn a_profile_is_not_passed_over(server: &Server) {
     let place = place();
     let mut command = place.command("map cat.wat --device cpu -i s3://bucket/in");
     command.env("AWS_PROFILE", "work").env("AWS_ENDPOINT_URL", format!("http://{}", server.address()));
-    let says = "profiles are not read; export its keys first: eval \"$(aws configure export-credentials --format env)\"";
+    let says =
+        "profiles are not read; export its keys first: eval \"$(aws configure export-credentials --format env)\"";
     Ran::from(command.output().unwrap()).gives(2, "").says(&["s3://bucket/in: AWS_PROFILE is set", says]);
     // Keys are nearer than a profile.
     let bucket = server.bucket();

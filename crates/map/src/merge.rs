@@ -168,7 +168,9 @@ impl<'a> Shards<'a> {
 
     /// Names the shards that are missing or unfinished, if there are any.
     fn check_all_there(&self) -> Result<(), Error> {
-        check_all_there(&self.path, self.count, |shard| Ok(self.journal(shard)?.map(|content| content.progress.finished)))
+        check_all_there(&self.path, self.count, |shard| {
+            Ok(self.journal(shard)?.map(|content| content.progress.finished))
+        })
     }
 
     /// Checks each shard, and gives its file, path and length to `visit`, in order.

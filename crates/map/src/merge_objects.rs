@@ -78,7 +78,9 @@ impl MergeObjects {
         let earlier = note.get().map_err(|error| Error::read(note.name(), error))?;
         let earlier: Option<Note> = earlier.and_then(|bytes| serde_json::from_slice(&bytes).ok());
         let mut upload = match earlier {
-            Some(earlier) if earlier.shards == found.hash && !self.force => to.continue_upload(earlier.parts).map_err(unwritable)?,
+            Some(earlier) if earlier.shards == found.hash && !self.force => {
+                to.continue_upload(earlier.parts).map_err(unwritable)?
+            }
             earlier => {
                 if !self.force && to.state().map_err(unwritable)?.is_some() {
                     return Err(Error::OutputExists(to.name().into()));
@@ -128,12 +130,13 @@ impl MergeObjects {
 
     fn to_file(&self, found: &Found, to: &Path) -> Result<(), Error> {
         let unwritable = |error| Error::write(to.display().to_string(), error);
-        let FolderEntry { folder, name } = FolderEntry::find(to, &Trust::default(), false).map_err(|error| match error {
-            crate::folder::FindError::Io(error) => unwritable(error),
-            crate::folder::FindError::UntrustedLink(link) => {
-                Error::UntrustedLink { action: "write", path: to.to_owned(), link }
-            }
-        })?;
+        let FolderEntry { folder, name } =
+            FolderEntry::find(to, &Trust::default(), false).map_err(|error| match error {
+                crate::folder::FindError::Io(error) => unwritable(error),
+                crate::folder::FindError::UntrustedLink(link) => {
+                    Error::UntrustedLink { action: "write", path: to.to_owned(), link }
+                }
+            })?;
         match folder.stat(&name).map(|stat| FileType::from_raw_mode(stat.st_mode)) {
             Err(_) => {}
             Ok(FileType::Directory) => return Err(Error::OutputIsFolder(to.to_owned())),

@@ -127,7 +127,8 @@ impl Address {
             }
         };
         let runtime = Builder::new_multi_thread().worker_threads(1).thread_name("gpu-run objects").enable_all().build();
-        let runtime = runtime.map_err(|error| Error::Failed { object: self.name.clone(), message: error.to_string() })?;
+        let runtime =
+            runtime.map_err(|error| Error::Failed { object: self.name.clone(), message: error.to_string() })?;
         Ok(Site { store, parts, network: Arc::new(Network(Some(runtime))) })
     }
 
@@ -151,10 +152,7 @@ impl Site {
         receive.recv().expect("requests do not panic, and the runtime lives as long as the site")
     }
 
-    pub(crate) fn spawn<T: Send + 'static>(
-        &self,
-        request: impl Future<Output = T> + Send + 'static,
-    ) -> JoinHandle<T> {
+    pub(crate) fn spawn<T: Send + 'static>(&self, request: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
         self.network.0.as_ref().expect("it is only taken when it is dropped").spawn(request)
     }
 }

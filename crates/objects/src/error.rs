@@ -17,7 +17,9 @@ pub enum Error {
     NotListed(String),
     #[error("no object in {folder} can have the name {name:?}")]
     Name { folder: String, name: String },
-    #[error("{0}: AWS_PROFILE is set, but profiles are not read; export its keys first: eval \"$(aws configure export-credentials --format env)\"")]
+    #[error(
+        "{0}: AWS_PROFILE is set, but profiles are not read; export its keys first: eval \"$(aws configure export-credentials --format env)\""
+    )]
     Profile(String),
     #[error("{0} cannot be written: only objects of s3:// and gs:// can")]
     ReadOnly(String),
@@ -68,7 +70,9 @@ const NOBODY: &str = "; nothing in the environment says who asks, and this machi
 
 /// Whether the request was one for this machine's own credentials, which those of a cloud can answer.
 fn asks_the_machine(error: &object_store::Error) -> bool {
-    chain(error).any(|text| ["/latest/api/token", "/latest/meta-data/", "/computeMetadata/"].iter().any(|path| text.contains(path)))
+    chain(error).any(|text| {
+        ["/latest/api/token", "/latest/meta-data/", "/computeMetadata/"].iter().any(|path| text.contains(path))
+    })
 }
 
 /// Returns the status of an answer that object_store has no kind of error for: those to lists.

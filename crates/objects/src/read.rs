@@ -141,7 +141,12 @@ async fn fetch(object: Object, wanted: Wanted, range: Range<u64>) -> Result<Byte
 }
 
 /// Appends what one request gives. Returns false if the object has changed.
-async fn append(object: &Object, wanted: &Wanted, range: Range<u64>, bytes: &mut Vec<u8>) -> object_store::Result<bool> {
+async fn append(
+    object: &Object,
+    wanted: &Wanted,
+    range: Range<u64>,
+    bytes: &mut Vec<u8>,
+) -> object_store::Result<bool> {
     let options = GetOptions { range: Some(GetRange::Bounded(range.clone())), ..GetOptions::default() };
     let answer = object.site.store.get_opts(&object.path, options).await?;
     if !wanted.is(&answer.meta) || answer.range != range {

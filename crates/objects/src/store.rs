@@ -95,9 +95,8 @@ impl Object {
     /// Returns the bytes of a small object; `None` if it does not exist.
     pub fn get(&self) -> Result<Option<Bytes>, Error> {
         let object = self.clone();
-        let get = async move {
-            object.again(|| async { object.site.store.get(&object.path).await?.bytes().await }).await
-        };
+        let get =
+            async move { object.again(|| async { object.site.store.get(&object.path).await?.bytes().await }).await };
         present(self.wait(get))
     }
 
@@ -157,11 +156,7 @@ impl Object {
 }
 
 /// Pauses before a request is made again, unless that would not help, or has not helped often enough.
-pub(crate) async fn after_failure(
-    name: &str,
-    error: &object_store::Error,
-    failures: &mut u32,
-) -> Result<(), Error> {
+pub(crate) async fn after_failure(name: &str, error: &object_store::Error, failures: &mut u32) -> Result<(), Error> {
     if !Error::is_passing(error) || *failures >= MAX_FAILURES {
         return Err(Error::of_store(name, error));
     }

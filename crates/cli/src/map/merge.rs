@@ -23,7 +23,9 @@ pub(crate) fn merge(args: &MergeArgs) -> Result<u8> {
             merge.run()
         }
         None if args.to.is_some() => {
-            return Err(Failure::usage("--output is for shards that are objects: those of a file become the file OUT").into());
+            return Err(
+                Failure::usage("--output is for shards that are objects: those of a file become the file OUT").into()
+            );
         }
         None => {
             let _progress = Progress::start(format!("putting {output} together"));

@@ -37,7 +37,7 @@ fn map(place: &Place, at: SocketAddr, tokens: SocketAddr, line: &str) -> Command
 }
 
 pub(super) fn faults_lose_nothing(server: &Server) {
-    let (place, bucket, text, tokens) = (super::place(), server.bucket(), lines(18 << 20), tokens());
+    let (place, bucket, text, tokens) = (super::place(), server.bucket(), lines(10 << 20), tokens());
     server.put(&bucket, "in/a b", &text);
     for faults in [Faults::Broken, Faults::Busy, Faults::Slow] {
         let proxy = Proxy::start(server.address(), faults);

@@ -44,9 +44,10 @@ impl Server {
         self.address
     }
 
-    /// Makes a bucket that nobody else uses.
+    /// Makes a bucket that nobody else uses. Its name has letters and digits only: Google's client escapes all else, and the
+    /// server does not understand that in a bucket's name.
     pub(super) fn bucket(&self) -> String {
-        let bucket = format!("bucket-{}", self.buckets.fetch_add(1, Ordering::Relaxed));
+        let bucket = format!("bucket{}", self.buckets.fetch_add(1, Ordering::Relaxed));
         assert_eq!(self.ask("PUT", &format!("/{bucket}"), b"").0, 200);
         bucket
     }
@@ -71,6 +72,11 @@ impl Server {
         let names = self.listed(&format!("/{bucket}?prefix={prefix}"), "<Key>");
         let named = names.into_iter().filter_map(|name| Some((name.clone(), self.get(bucket, &name)?)));
         named.map(|(name, content)| (name[prefix.len()..].to_owned(), content)).collect()
+    }
+
+    /// Returns how many objects have names that begin with `prefix`.
+    pub(super) fn count(&self, bucket: &str, prefix: &str) -> usize {
+        self.listed(&format!("/{bucket}?prefix={prefix}"), "<Key>").len()
     }
 
     /// Returns how many uploads are neither finished nor given up.
@@ -115,7 +121,9 @@ impl Server {
 
 fn path(bucket: &str, name: &str) -> String {
     let encoded = |byte: u8| match byte {
-        b'!' | b'-' | b'.' | b'/' | b'_' | b'~' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => char::from(byte).to_string(),
+        b'!' | b'-' | b'.' | b'/' | b'_' | b'~' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => {
+            char::from(byte).to_string()
+        }
         _ => format!("%{byte:02X}"),
     };
     format!("/{bucket}/{}", name.bytes().map(encoded).collect::<String>())

@@ -12,8 +12,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// How many shards are tried.
-const COUNTS: [u32; 4] = [1, 2, 3, 7];
+/// How many shards are tried: all of these with `GPU_RUN_TEST_ALL` set, else the ones that are named.
+fn counts(some: &[u32]) -> Vec<u32> {
+    let all = std::env::var_os("GPU_RUN_TEST_ALL").is_some();
+    if all { vec![1, 2, 3, 7, 64] } else { some.to_vec() }
+}
 
 fn merge(place: &Place, at: SocketAddr, line: &str) -> Ran {
     with_keys(place.command(&format!("merge {line}")), at).output().unwrap().into()
@@ -28,7 +31,9 @@ fn map_all(place: &Place, at: SocketAddr, line: &str, count: u32) {
             if index >= count {
                 break;
             }
-            let ran = run(place, at, &format!("{line} --shard {index}/{count} --resume"));
+            let mut shard = super::map(place, at, &format!("{line} --shard {index}/{count} --resume"));
+            // Compiled once.
+            let ran = Ran::from(shard.env("GPU_RUN_CACHE", place.path().join("cache")).output().unwrap());
             assert!([Some(0), Some(1)].contains(&ran.code), "{ran:?}");
         }
     };
@@ -43,15 +48,15 @@ pub(super) fn they_give_what_the_whole_gives(server: &Server) {
         writeln!(json, "{}", if i % 13 == 5 { "{" } else { "{\"a\": [1, 2]}" }).unwrap();
         writeln!(csv, "{i},\"{}\"", "two\nlines, \"\"said\"\" he\n".repeat(i % 4)).unwrap();
     }
-    for (split, text) in [("lines", &text), ("jsonl", &json), ("csv", &csv)] {
+    for (split, text, some) in [("lines", &text, &[1, 2, 3, 7, 64][..]), ("jsonl", &json, &[3]), ("csv", &csv, &[2, 7])]
+    {
         server.put(&bucket, split, text);
         let input = format!("-i s3://{bucket}/{split} --split {split} -o s3://{bucket}");
         let whole = run(&place, at, &format!("{input}/whole"));
         let expected = String::from_utf8(server.get(&bucket, "whole").unwrap()).unwrap();
-        let more = if split == "lines" { &[64][..] } else { &[] };
-        for count in COUNTS.iter().chain(more) {
+        for count in counts(some) {
             let out = format!("out-{split}-{count}");
-            map_all(&place, at, &format!("{input}/{out}"), *count);
+            map_all(&place, at, &format!("{input}/{out}"), count);
             let ran = merge(&place, at, &format!("s3://{bucket}/{out} --remove-shards"));
             assert_eq!(ran.code, whole.code, "{ran:?}");
             is_same(&server.get(&bucket, &out).unwrap(), &expected);
@@ -69,7 +74,7 @@ pub(super) fn those_of_folders_give_what_the_whole_gives(server: &Server) {
     }
     let input = format!("-i s3://{bucket}/in/ -o s3://{bucket}");
     let whole = run(&place, at, &format!("{input}/whole"));
-    for count in COUNTS {
+    for count in counts(&[1, 2, 7]) {
         map_all(&place, at, &format!("{input}/out-{count}/"), count);
         let out = format!("s3://{bucket}/out-{count}/");
         if count == 2 {
@@ -126,10 +131,10 @@ pub(super) fn what_is_missing_is_named(server: &Server) {
 }
 
 pub(super) fn killed_merges_go_on(server: &Server) {
-    let (place, bucket, text) = (super::place(), server.bucket(), lines(70 << 20));
+    let (place, bucket, text) = (super::place(), server.bucket(), lines(48 << 20));
     server.put(&bucket, "in", &text);
     let out = format!("s3://{bucket}/out");
-    map_all(&place, server.address(), &format!("-i s3://{bucket}/in -o {out}"), 3);
+    map_all(&place, server.address(), &format!("-i s3://{bucket}/in -o {out}"), 2);
     let proxy = Proxy::start(server.address(), Faults::Broken);
     let mut kills = 0;
     loop {

@@ -63,7 +63,7 @@ impl ObjectOutput {
         let upload = match from.upload.clone() {
             Some(parts) => object.continue_upload(parts).map_err(unwritable(object))?,
             None => {
-                if let Some(earlier) = journal.upload().filter(|_| overwrites) {
+                if overwrites && let Some(earlier) = journal.upload() {
                     // One that cannot be given up does no harm.
                     let _ = object.continue_upload(earlier).and_then(Upload::abort);
                 }
@@ -129,7 +129,8 @@ impl ObjectFolderOutput {
     /// Puts a record's object, or removes it if there is no content.
     pub(super) fn put(&mut self, path: &Path, content: Option<&[u8]>) -> Result<(), Error> {
         let failed = |error: io::Error| Error::write(format!("{}{}", self.name(), path.display()), error);
-        let name = path.to_str().ok_or_else(|| failed(io::Error::other("the name of an object must be valid UTF-8")))?;
+        let name =
+            path.to_str().ok_or_else(|| failed(io::Error::other("the name of an object must be valid UTF-8")))?;
         // The error may be about an earlier one, which it names.
         let folder = self.name().to_owned();
         self.puts.put(name, content).map_err(|error| Error::write(folder, error))?;

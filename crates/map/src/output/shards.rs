@@ -48,10 +48,8 @@ pub(crate) fn of_objects(output: &ObjectFolder) -> Result<ObjectFolder, ObjectEr
 /// Removes the shards and the journals in a folder of objects. The journals go first: without one, a shard is missing.
 pub(crate) fn remove_objects(shards: &ObjectFolder) -> Result<(), ObjectError> {
     let (mut puts, found) = (shards.puts(), shards.list_if_any()?.unwrap_or_default());
-    let (journals, others): (Vec<_>, Vec<_>) = found
-        .iter()
-        .filter(|entry| is_of_shard(entry.name.as_ref()))
-        .partition(|entry| entry.name.ends_with(SUFFIX));
+    let (journals, others): (Vec<_>, Vec<_>) =
+        found.iter().filter(|entry| is_of_shard(entry.name.as_ref())).partition(|entry| entry.name.ends_with(SUFFIX));
     for entry in journals {
         puts.put(&entry.name, None)?;
     }
