@@ -98,8 +98,18 @@ impl Server {
         answer.split(word).skip(1).map(|rest| rest.split('<').next().unwrap_or_default().to_owned()).collect()
     }
 
+    /// Asks again where the server does not close a connection: now and then it forgets to.
     fn ask(&self, method: &str, path: &str, content: &[u8]) -> (u16, Vec<u8>) {
-        let mut stream = TcpStream::connect(self.address).unwrap();
+        let answer = (0..3).find_map(|_| self.ask_once(method, path, content).ok()).expect("the server is silent");
+        let end = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n").unwrap();
+        let head = String::from_utf8_lossy(&answer[..end]).into_owned();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, answer[end + 4..].to_vec())
+    }
+
+    fn ask_once(&self, method: &str, path: &str, content: &[u8]) -> std::io::Result<Vec<u8>> {
+        let mut stream = TcpStream::connect(self.address)?;
+        stream.set_read_timeout(Some(Duration::from_secs(20)))?;
         // The server believes any signature.
         let head = format!(
             "{method} {path} HTTP/1.1\r\nHost: {}\r\nContent-Length: {}\r\nContent-Type: text/plain\r\nConnection: close\r\n\
@@ -108,14 +118,11 @@ impl Server {
             self.address,
             content.len(),
         );
-        stream.write_all(head.as_bytes()).unwrap();
-        stream.write_all(content).unwrap();
+        stream.write_all(head.as_bytes())?;
+        stream.write_all(content)?;
         let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).unwrap();
-        let end = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n").unwrap();
-        let head = String::from_utf8_lossy(&answer[..end]).into_owned();
-        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        (status, answer[end + 4..].to_vec())
+        stream.read_to_end(&mut answer)?;
+        Ok(answer)
     }
 }
 
