@@ -52,9 +52,8 @@ impl ObjectFiles {
     /// Returns the next object.
     pub(super) fn next(&mut self) -> Result<Option<(PathBuf, Content)>, Error> {
         self.look_ahead()?;
-        let Some(fetch) = self.ahead.pop_front() else { return Ok(None) };
-        let Some(entry) = self.skip() else { return Ok(None) };
-        self.weight_ahead -= weight(&entry);
+        let (Some(fetch), Some(entry)) = (self.ahead.pop_front(), self.entries.last()) else { return Ok(None) };
+        self.weight_ahead -= weight(entry);
         let content = match fetch.map(Fetch::wait) {
             None => Err(Flaw::TooLong(MAX_RECORD_BYTES)),
             Some(Ok(bytes)) => Ok(bytes),
@@ -62,7 +61,8 @@ impl ObjectFiles {
             Some(Err(ObjectError::Missing(name))) => return Err(Error::read(name.clone(), ObjectError::Changed(name))),
             Some(Err(error)) => return Err(Error::read(format!("{}{}", self.folder.name(), entry.name), error)),
         };
-        Ok(Some((entry.name.into(), content)))
+        // An object that ended the map is not among those so far.
+        Ok(self.skip().map(|entry| (entry.name.into(), content)))
     }
 
     fn look_ahead(&mut self) -> Result<(), Error> {
