@@ -5,6 +5,8 @@
 //! Requests that fail are made again for a while; what an object is must not change meanwhile. Credentials come from the environment
 //! and are never shown.
 
+#![cfg_attr(test, allow(clippy::unwrap_used))] // in a test, that is an assertion
+
 mod address;
 mod error;
 mod folder;
