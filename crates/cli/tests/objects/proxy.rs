@@ -64,7 +64,7 @@ fn begins_upload(client: &TcpStream) -> bool {
     let mut head = [0; 1 << 10];
     let count = client.peek(&mut head).unwrap_or(0);
     let line = String::from_utf8_lossy(&head[..count]).lines().next().unwrap_or_default().to_owned();
-    line.starts_with("POST ") && line.contains("?uploads")  && !line.contains("uploadId=")
+    line.starts_with("POST ") && line.contains("?uploads") && !line.contains("uploadId=")
 }
 
 /// Returns whether something went wrong on purpose.
