@@ -35,7 +35,7 @@ fn the_first_example_does_what_the_page_says() {
 #[test]
 fn its_scripts_are_scripts() {
     let scripts = blocks("sh");
-    assert_eq!(scripts.len(), 3);
+    assert_eq!(scripts.len(), 4);
     for script in scripts {
         let mut bash = Command::new("bash").arg("-n").stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         bash.stdin.take().unwrap().write_all(script.as_bytes()).unwrap();
@@ -43,7 +43,7 @@ fn its_scripts_are_scripts() {
         assert!(said.status.success() && said.stderr.is_empty(), "{}", String::from_utf8_lossy(&said.stderr));
     }
     // What Slurm would do with the array: as many tasks as there are shards, from 0.
-    let array = blocks("sh").swap_remove(1);
+    let array = blocks("sh").swap_remove(2);
     assert!(
         array.starts_with("#!/bin/bash\n#SBATCH ") && array.contains("--array=0-63%") && array.contains("SHARDS=64\n")
     );

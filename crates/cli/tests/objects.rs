@@ -4,10 +4,16 @@
 //! `scripts/s3-server` fetches the server; while it is not there, the tests are reported as ignored, with `CI` set they fail.
 #![allow(clippy::unwrap_used)] // a test that cannot go on says so by panicking
 
+#[path = "objects/folders.rs"]
+mod folders;
+#[path = "objects/google.rs"]
+mod google;
 #[path = "objects/proxy.rs"]
 mod proxy;
 #[path = "objects/server.rs"]
 mod server;
+#[path = "objects/shards.rs"]
+mod shards;
 #[path = "support/mod.rs"]
 mod support;
 
@@ -40,7 +46,21 @@ const TESTS: &[(&str, Test)] = &[
     ("what_was_begun_is_not_begun_anew_unasked", what_was_begun_is_not_begun_anew_unasked),
     ("an_object_that_changes_is_not_mapped_to_its_end", an_object_that_changes_is_not_mapped_to_its_end),
     ("what_cannot_be_is_said", what_cannot_be_is_said),
+    ("few_requests_are_made", few_requests_are_made),
+    ("a_profile_is_not_passed_over", a_profile_is_not_passed_over),
     ("secrets_are_not_shown", secrets_are_not_shown),
+    ("folders::they_give_what_folders_give", folders::they_give_what_folders_give),
+    ("folders::long_lists_are_read_to_their_end", folders::long_lists_are_read_to_their_end),
+    ("folders::faults_lose_nothing", folders::faults_lose_nothing),
+    ("folders::killed_it_goes_on", folders::killed_it_goes_on),
+    ("folders::what_changes_is_not_mapped", folders::what_changes_is_not_mapped),
+    ("folders::what_cannot_be_is_said", folders::what_cannot_be_is_said),
+    ("shards::they_give_what_the_whole_gives", shards::they_give_what_the_whole_gives),
+    ("shards::those_of_folders_give_what_the_whole_gives", shards::those_of_folders_give_what_the_whole_gives),
+    ("shards::what_is_missing_is_named", shards::what_is_missing_is_named),
+    ("shards::killed_merges_go_on", shards::killed_merges_go_on),
+    ("google::faults_lose_nothing", google::faults_lose_nothing),
+    ("google::killed_it_goes_on_where_the_upload_was", google::killed_it_goes_on_where_the_upload_was),
 ];
 
 fn main() {
@@ -73,7 +93,11 @@ fn place() -> Place {
 
 /// A map that finds the server at `at`.
 fn map(place: &Place, at: SocketAddr, line: &str) -> Command {
-    let mut command = place.command(&format!("map cat.wat --device cpu {line}"));
+    with_keys(place.command(&format!("map cat.wat --device cpu {line}")), at)
+}
+
+/// A command that may ask the server at `at`.
+fn with_keys(mut command: Command, at: SocketAddr) -> Command {
     command
         .env("AWS_ENDPOINT_URL", format!("http://{at}"))
         .env("AWS_REGION", "us-east-1")
@@ -269,15 +293,13 @@ fn what_cannot_be_is_said(server: &Server) {
     let cases = [
         (format!("-i s3://{bucket}/missing"), 1, "there is no s3://"),
         ("-i s3://no-such-bucket/in".into(), 1, "there is no s3://no-such-bucket/in"),
-        (format!("-i s3://{bucket}/"), 2, "it names no object"),
         ("-i s3://".into(), 2, "it names no"),
         ("-i ftp://host/in".into(), 2, "it must begin with s3://, gs://, https:// or http://"),
         ("-i https://me:pass@host/in".into(), 2, "it must not contain a name or a password"),
         ("-i https://host/in?X-Amz-Signature=abc".into(), 2, "it must not contain a question"),
         ("-i in -o https://host/out".into(), 1, "only objects of s3:// and gs:// can"),
         (format!("-i s3://{bucket}/in -o s3://{bucket}/in"), 2, "the input would be overwritten"),
-        (format!("-i in -o s3://{bucket}/out --shard 0/2"), 2, "shards need a file or a folder"),
-        (format!("-i s3://{bucket}/in --split files -o out"), 2, "--split files needs a folder"),
+        (format!("-i in -o s3://{bucket}/out/"), 2, "is a folder; only --split files writes one"),
     ];
     for (line, code, text) in cases {
         run(&place, server.address(), &line).gives(code, "").says(&[text]);
@@ -285,6 +307,31 @@ fn what_cannot_be_is_said(server: &Server) {
     // Nobody listens there.
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     run(&place, closed, &format!("-i s3://{bucket}/in")).gives(75, "").says(&["s3://"]);
+}
+
+/// Each costs time, and money.
+fn few_requests_are_made(server: &Server) {
+    let (place, bucket) = (place(), server.bucket());
+    server.put(&bucket, "in", "1\n");
+    let proxy = Proxy::start(server.address(), Faults::Slow);
+    run(&place, proxy.address(), &format!("-i s3://{bucket}/in -o s3://{bucket}/out")).gives(0, "");
+    // What the input is, and its bytes; whether there is a journal, and what the output is; the upload's beginning, its part and its
+    // end; and the journal: written at the beginning, before the end, and removed.
+    assert_eq!(proxy.requests(), 10);
+}
+
+fn a_profile_is_not_passed_over(server: &Server) {
+    let place = place();
+    let mut command = place.command("map cat.wat --device cpu -i s3://bucket/in");
+    command.env("AWS_PROFILE", "work").env("AWS_ENDPOINT_URL", format!("http://{}", server.address()));
+    let says =
+        "profiles are not read; export its keys first: eval \"$(aws configure export-credentials --format env)\"";
+    Ran::from(command.output().unwrap()).gives(2, "").says(&["s3://bucket/in: AWS_PROFILE is set", says]);
+    // Keys are nearer than a profile.
+    let bucket = server.bucket();
+    server.put(&bucket, "in", "1\n");
+    let mut command = map(&place, server.address(), &format!("-i s3://{bucket}/in"));
+    Ran::from(command.env("AWS_PROFILE", "work").output().unwrap()).gives(0, "1\n");
 }
 
 fn secrets_are_not_shown(server: &Server) {

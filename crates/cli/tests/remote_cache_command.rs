@@ -260,13 +260,17 @@ fn faults(server: &Server, faults: Faults) {
     let bucket = server.bucket();
     let proxy = Proxy::start(server.address(), faults);
     let machines = Machines::in_a_server(proxy.address(), &bucket);
-    for machine in ["a", "b", "c", "d"] {
+    // Whether one fails is a matter of chance: most find the entry there, and ask once.
+    for machine in (0..60).map(|number| format!("m{number}")) {
+        if proxy.requests() > 8 && proxy.faults() > 0 {
+            break;
+        }
         let began = Instant::now();
         // Most are tried again; one that is not costs no more than a line.
-        let (_, _, warnings) = machines.hello(machine, &[]);
+        let (_, _, warnings) = machines.hello(&machine, &[]);
         assert!(warnings.len() <= 1 && began.elapsed() < SOON, "{warnings:?} {:?}", began.elapsed());
     }
-    assert!(proxy.faults() > 0, "the test shows nothing");
+    assert!(proxy.faults() > 0, "the test shows nothing: {} requests", proxy.requests());
     // What is there is whole, or it would not be taken.
     let direct = Machines { place: Place::new().with("hello.wat", wat!("hello")), ..machines };
     let direct = Machines { server: Some(server.address()), ..direct };

@@ -301,6 +301,7 @@ impl FileMap {
     fn split_or_usual(&self) -> Split {
         let usual = match &self.input {
             Input::Path(path) if path.is_dir() => Split::Files,
+            Input::Objects(_) => Split::Files,
             _ => Split::Lines,
         };
         self.split.unwrap_or(usual)

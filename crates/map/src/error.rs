@@ -6,6 +6,7 @@ use crate::handover::HandoverReason;
 use crate::input::SplitError;
 use crate::runner::DeviceLost;
 use crate::shard::Shard;
+use gpu_run_objects::Error as ObjectError;
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
@@ -26,8 +27,10 @@ pub enum Error {
     ReadHeader(#[source] SplitError),
     #[error("the input is not the one that the unfinished output was made from")]
     InputChanged,
-    #[error("{0} is an object: a map of files reads a folder on this machine")]
-    FolderOfObjects(String),
+    #[error("a map of files reads a folder, but {0}")]
+    InputNotListed(ObjectError),
+    #[error("{0} is a folder; only a map of files reads one")]
+    InputIsFolder(String),
     #[error("only a file or a folder has shards: a stream can be read once, and by one process")]
     ShardOfStream,
     #[error("{} changed while a shard of it was mapped", .0.display())]
@@ -47,9 +50,9 @@ pub enum Error {
     #[error("{} was replaced while the map was writing to it: it no longer holds the output", .0.display())]
     OutputReplaced(PathBuf),
 
-    #[error("{0} is an object: a map of files writes a folder on this machine")]
-    ObjectForFolder(String),
-    #[error("only a file or a folder can be written in shards, not {}", .0.display())]
+    #[error("a map of files writes a folder, but {0}")]
+    OutputNotListed(ObjectError),
+    #[error("only a file, a folder or an object can be written in shards, not {}", .0.display())]
     ShardToStream(PathBuf),
     #[error("{} has shards that were not put together", .0.display())]
     OutputHasShards(PathBuf),

@@ -101,7 +101,7 @@ impl Map {
 
     /// Begins the map. From here on the output belongs to it: old output that this map does not continue is gone.
     pub fn begin(mut self, observer: Box<dyn Observer>) -> Result<BegunMap, Error> {
-        self.target.begin(self.from.clone())?;
+        self.target.begin(self.from.clone(), self.options.unfinished)?;
         let Options { split, fail_fast, timeout, max_memory, interrupt, .. } = self.options;
         let rules = Rules { lines: split != Split::Files, fail_fast, has_deadline: timeout.is_some() };
         let OpenInput { mut reader, length, again } = self.input;
@@ -122,12 +122,12 @@ impl Map {
 fn paths(input: &Input, output: &Output, options: &Options) -> Paths {
     let input = match input {
         Input::Path(path) => Some(path.clone()),
-        Input::Stdin | Input::Object(_) | Input::Stream(_) => None,
+        Input::Stdin | Input::Object(_) | Input::Objects(_) | Input::Stream(_) => None,
     };
     let output = match (output, options.shard) {
         (Output::Path(path), Some(shard)) if options.split != Split::Files => Some(shards::path_beside(path, shard)),
         (Output::Path(path), _) => Some(path.clone()),
-        (Output::Object(_) | Output::Stream(_), _) => None,
+        (Output::Object(_) | Output::Objects(_) | Output::Stream(_), _) => None,
     };
     Paths::new(input, output, options)
 }

@@ -5,12 +5,13 @@
 //! and gets its own name in one step. The shards of a folder have written into the folder itself: there, only their
 //! journals are removed.
 //!
+//! Shards that are objects are put together by `merge_objects.rs`.
+//!
 //! Links on the way to the output are followed, whoever made them: the output is written only into the folder in which
 //! the shards lie. No link is followed from there on.
 
 use crate::error::{Error, MissingShards};
 use crate::folder::{FindError, Folder, FolderEntry, Trust};
-use crate::input::reader::Mark;
 use crate::output::journal::{self, Content, Progress, SUFFIX, Tail, Task, with_suffix};
 use crate::output::shards;
 use crate::output::target::{is_locked, lock};
@@ -152,12 +153,8 @@ impl<'a> Shards<'a> {
             folder => folder.map_err(unreadable)?,
         };
         let mut found = shards::begun(&folder).map_err(unreadable)?;
-        found.sort_by_key(|shard| (shard.count(), shard.index()));
-        let (first, last) = found.first().copied().zip(found.last().copied()).ok_or_else(none)?;
-        if first.count() != last.count() {
-            return Err(Error::ShardsOfSeveral { shards: path, found: (first, last) });
-        }
-        Ok(Self { folder, path, count: first.count(), root })
+        let count = count_of(&mut found, &path)?.ok_or_else(none)?;
+        Ok(Self { folder, path, count, root })
     }
 
     fn path(&self, shard: Shard) -> PathBuf {
@@ -171,47 +168,23 @@ impl<'a> Shards<'a> {
 
     /// Names the shards that are missing or unfinished, if there are any.
     fn check_all_there(&self) -> Result<(), Error> {
-        let mut missing = MissingShards::default();
-        for shard in Shard::all(self.count) {
-            match self.journal(shard)? {
-                None => missing.missing.push(shard),
-                Some(content) if !content.progress.finished => missing.unfinished.push(shard),
-                Some(_) => {}
-            }
-        }
-        match missing == MissingShards::default() {
-            true => Ok(()),
-            false => Err(Error::ShardsMissing { shards: self.path.clone(), count: self.count, missing }),
-        }
+        check_all_there(&self.path, self.count, |shard| {
+            Ok(self.journal(shard)?.map(|content| content.progress.finished))
+        })
     }
 
     /// Checks each shard, and gives its file, path and length to `visit`, in order.
     fn each(&self, mut visit: impl FnMut(File, &Path, u64) -> Result<(), Error>) -> Result<Merged, Error> {
-        let mut merged = Merged { shards: self.count, ..Merged::default() };
-        let mut before: Option<(Task, Mark)> = None;
+        let mut sequence = Sequence::new(self.count);
         for shard in Shard::all(self.count) {
             let path = self.path(shard);
-            let Some(Content { task, progress, .. }) = self.journal(shard)? else {
+            let Some(content) = self.journal(shard)? else {
                 return Err(Error::ShardChanged(path));
             };
-            let expected = before.as_ref().map_or(&task, |(task, _)| task).clone();
-            if let Some(change) = task.difference(&Task { shard: Some(shard), ..expected }) {
-                let first = self.path(Shard::first(self.count));
-                return Err(Error::ShardOfAnotherMap { shard: path, first, change });
-            }
-            let follows = match &before {
-                None => progress.start.records == 0,
-                Some((_, mark)) => (progress.start.records, &progress.start.seen) == (mark.records, &mark.seen),
-            };
-            if !follows {
-                return Err(Error::ShardOutOfPlace(path));
-            }
-            visit(self.checked(shard, &path, &progress)?, &path, progress.output)?;
-            merged.records += progress.records();
-            merged.failed += progress.failed;
-            before = Some((task, progress.mark));
+            let progress = sequence.add(shard, content, |shard| self.path(shard))?;
+            visit(self.checked(shard, &path, progress)?, &path, progress.output)?;
         }
-        Ok(merged)
+        Ok(sequence.merged)
     }
 
     /// Opens a shard's file, and checks that nobody is writing to the shard, and that it ends as its journal says.
@@ -228,5 +201,75 @@ impl<'a> Shards<'a> {
         };
         let is_same = progress.finished && tail.map_err(unreadable)? == progress.tail;
         if is_same { Ok(file) } else { Err(Error::ShardChanged(path.to_owned())) }
+    }
+}
+
+/// Returns how many shards those that were found are part of; `None` if none were.
+pub(crate) fn count_of(found: &mut [Shard], path: &Path) -> Result<Option<u32>, Error> {
+    found.sort_by_key(|shard| (shard.count(), shard.index()));
+    let Some((first, last)) = found.first().copied().zip(found.last().copied()) else { return Ok(None) };
+    if first.count() != last.count() {
+        return Err(Error::ShardsOfSeveral { shards: path.to_owned(), found: (first, last) });
+    }
+    Ok(Some(first.count()))
+}
+
+/// Names the shards that are missing or unfinished, if there are any. `finished` says whether a shard is finished; `None` if
+/// it is not there.
+pub(crate) fn check_all_there(
+    path: &Path,
+    count: u32,
+    mut finished: impl FnMut(Shard) -> Result<Option<bool>, Error>,
+) -> Result<(), Error> {
+    let mut missing = MissingShards::default();
+    for shard in Shard::all(count) {
+        match finished(shard)? {
+            None => missing.missing.push(shard),
+            Some(false) => missing.unfinished.push(shard),
+            Some(true) => {}
+        }
+    }
+    match missing == MissingShards::default() {
+        true => Ok(()),
+        false => Err(Error::ShardsMissing { shards: path.to_owned(), count, missing }),
+    }
+}
+
+/// Checks that shards are of one map, and follow each other without a gap.
+pub(crate) struct Sequence {
+    before: Option<Content>,
+    pub(crate) merged: Merged,
+}
+
+impl Sequence {
+    pub(crate) fn new(count: u32) -> Self {
+        Self { before: None, merged: Merged { shards: count, ..Merged::default() } }
+    }
+
+    /// Adds the next shard, of which `content` is the journal. `path` names a shard in messages.
+    pub(crate) fn add(
+        &mut self,
+        shard: Shard,
+        content: Content,
+        path: impl Fn(Shard) -> PathBuf,
+    ) -> Result<&Progress, Error> {
+        let Content { task, progress, .. } = &content;
+        let expected = self.before.as_ref().map_or(task, |before| &before.task).clone();
+        if let Some(change) = task.difference(&Task { shard: Some(shard), ..expected }) {
+            let first = path(Shard::first(shard.count()));
+            return Err(Error::ShardOfAnotherMap { shard: path(shard), first, change });
+        }
+        let follows = match &self.before {
+            None => progress.start.records == 0,
+            Some(Content { progress: Progress { mark, .. }, .. }) => {
+                (progress.start.records, &progress.start.seen) == (mark.records, &mark.seen)
+            }
+        };
+        if !follows {
+            return Err(Error::ShardOutOfPlace(path(shard)));
+        }
+        self.merged.records += progress.records();
+        self.merged.failed += progress.failed;
+        Ok(&self.before.insert(content).progress)
     }
 }

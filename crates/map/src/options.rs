@@ -3,7 +3,7 @@
 use crate::function::Function;
 use crate::shard::Shard;
 use gpu_run_device::Device;
-use gpu_run_objects::{Error as ObjectError, Object};
+use gpu_run_objects::{Error as ObjectError, Object, ObjectFolder};
 use gpu_run_wasi::{Builder, Preopen};
 use std::ffi::OsString;
 use std::fmt;
@@ -18,7 +18,10 @@ pub enum Input {
     Stdin,
     /// A file, a pipe, or with [`Split::Files`] a folder.
     Path(PathBuf),
+    /// With [`Split::Files`], the folder of objects of this name.
     Object(Object),
+    /// With [`Split::Files`].
+    Objects(ObjectFolder),
     /// Can be read once. No other process can continue it.
     Stream(Box<dyn Read + Send>),
 }
@@ -29,7 +32,10 @@ pub enum Output {
     Stream(Box<dyn Write + Send>),
     /// A file, a pipe, or with [`Split::Files`] a folder.
     Path(PathBuf),
+    /// With [`Split::Files`], the folder of objects of this name.
     Object(Object),
+    /// With [`Split::Files`].
+    Objects(ObjectFolder),
 }
 
 /// What a record is.
@@ -40,7 +46,7 @@ pub enum Split {
     Jsonl,
     /// A row, with the header before it.
     Csv,
-    /// A file in a folder, or in a folder below it.
+    /// A file in a folder, or in a folder below it; also where both are objects.
     Files,
 }
 
@@ -102,23 +108,33 @@ pub struct Options {
 }
 
 impl Input {
-    /// Returns the object that a path is the address of, such as `s3://bucket/in.txt`, else the file or folder.
+    /// Returns the object that a path is the address of, such as `s3://bucket/in.txt`, or the folder of objects, such as
+    /// `s3://bucket/in/`; else the file or folder.
     pub fn at(path: impl AsRef<Path>) -> Result<Self, ObjectError> {
         let path = path.as_ref();
-        Ok(object(path)?.map_or_else(|| Self::Path(path.to_owned()), Self::Object))
+        Ok(match address(path) {
+            Some(address) if ObjectFolder::is_address(address) => Self::Objects(ObjectFolder::open(address)?),
+            Some(address) => Self::Object(Object::open(address)?),
+            None => Self::Path(path.to_owned()),
+        })
     }
 }
 
 impl Output {
-    /// Returns the object that a path is the address of, such as `s3://bucket/out.txt`, else the file or folder.
+    /// Returns the object that a path is the address of, such as `s3://bucket/out.txt`, or the folder of objects, such as
+    /// `s3://bucket/out/`; else the file or folder.
     pub fn at(path: impl AsRef<Path>) -> Result<Self, ObjectError> {
         let path = path.as_ref();
-        Ok(object(path)?.map_or_else(|| Self::Path(path.to_owned()), Self::Object))
+        Ok(match address(path) {
+            Some(address) if ObjectFolder::is_address(address) => Self::Objects(ObjectFolder::open(address)?),
+            Some(address) => Self::Object(Object::open(address)?),
+            None => Self::Path(path.to_owned()),
+        })
     }
 }
 
-fn object(path: &Path) -> Result<Option<Object>, ObjectError> {
-    path.to_str().filter(|path| Object::is_address(path)).map(Object::open).transpose()
+fn address(path: &Path) -> Option<&str> {
+    path.to_str().filter(|path| Object::is_address(path))
 }
 
 impl fmt::Debug for Input {
@@ -127,6 +143,7 @@ impl fmt::Debug for Input {
             Self::Stdin => f.write_str("Stdin"),
             Self::Path(path) => f.debug_tuple("Path").field(path).finish(),
             Self::Object(object) => object.fmt(f),
+            Self::Objects(folder) => folder.fmt(f),
             Self::Stream(_) => f.write_str("Stream"),
         }
     }
@@ -138,6 +155,7 @@ impl fmt::Debug for Output {
             Self::Stream(_) => f.write_str("Stream"),
             Self::Path(path) => f.debug_tuple("Path").field(path).finish(),
             Self::Object(object) => object.fmt(f),
+            Self::Objects(folder) => folder.fmt(f),
         }
     }
 }
@@ -158,6 +176,25 @@ impl fmt::Display for Split {
 mod tests {
     use super::*;
     use gpu_run_wasi::Access;
+
+    #[test]
+    fn an_address_is_that_of_an_object_or_of_a_folder_of_objects() {
+        for (at, found) in [
+            ("s3://bucket/in", "Object("),
+            ("s3://bucket/in/", "ObjectFolder("),
+            ("s3://bucket", "ObjectFolder("),
+            ("bucket/in/", "Path("),
+        ] {
+            let (input, output) = (format!("{:?}", Input::at(at).unwrap()), format!("{:?}", Output::at(at).unwrap()));
+            assert!(input.starts_with(found) && output == input, "{at}: {input} {output}");
+        }
+        for (at, why) in
+            [("s3://", "it names no bucket"), ("https://host/in/", "cannot be listed"), ("ftp://a/b", "s3://")]
+        {
+            let error = Input::at(at).unwrap_err().to_string();
+            assert!(error.contains(why) && Output::at(at).is_err(), "{at}: {error}");
+        }
+    }
 
     #[test]
     fn journals_of_earlier_versions_know_a_folder_again() {

@@ -1,6 +1,5 @@
 //! What can go wrong with an object.
 
-use std::error::Error as _;
 use std::io;
 
 /// Why an object cannot be read or written. Names the object and the cause, and never a credential.
@@ -16,6 +15,14 @@ pub enum Error {
     Denied(String),
     #[error("{0} changed while it was read")]
     Changed(String),
+    #[error("{0} cannot be listed: only folders of s3:// and gs:// can")]
+    NotListed(String),
+    #[error("no object in {folder} can have the name {name:?}")]
+    Name { folder: String, name: String },
+    #[error(
+        "{0}: AWS_PROFILE is set, but profiles are not read; export its keys first: eval \"$(aws configure export-credentials --format env)\""
+    )]
+    Profile(String),
     #[error("{0} cannot be written: only objects of s3:// and gs:// can")]
     ReadOnly(String),
     #[error("{name} has {bytes} bytes: at most {most} are read")]
@@ -45,15 +52,47 @@ impl Error {
             E::NotFound { .. } => Self::Missing(object),
             E::PermissionDenied { .. } | E::Unauthenticated { .. } => Self::Denied(object),
             E::Precondition { .. } => Self::Changed(object),
-            _ => Self::Failed { object, message: causes(error) },
+            _ => match status(error) {
+                Some(404) => Self::Missing(object),
+                Some(401 | 403) => Self::Denied(object),
+                _ if asks_the_machine(error) => Self::Failed { message: causes(error) + NOBODY, object },
+                _ => Self::Failed { object, message: causes(error) },
+            },
         }
     }
 
     /// Whether asking again may help.
     pub(crate) fn is_passing(error: &object_store::Error) -> bool {
         use object_store::Error as E;
-        matches!(error, E::Generic { .. } | E::JoinError { .. })
+        matches!(error, E::Generic { .. } | E::JoinError { .. }) && !matches!(status(error), Some(401 | 403 | 404))
     }
+}
+
+/// Follows the message when the machine was asked who it is, because nothing else says who asks.
+const NOBODY: &str = "; nothing in the environment says who asks, and this machine does not know either \
+    (for profiles of the AWS CLI: eval \"$(aws configure export-credentials --format env)\")";
+
+/// Whether the request was one for this machine's own credentials, which those of a cloud can answer.
+fn asks_the_machine(error: &object_store::Error) -> bool {
+    chain(error).any(|text| {
+        ["/latest/api/token", "/latest/meta-data/", "/computeMetadata/"].iter().any(|path| text.contains(path))
+    })
+}
+
+/// Returns the status of an answer that object_store has no kind of error for: those to lists.
+fn status(error: &object_store::Error) -> Option<u16> {
+    let status = |text: String| text.strip_prefix("Server returned non-2xx status code: ")?.get(..3)?.parse().ok();
+    chain(error).find_map(status)
+}
+
+/// Returns what an error and its causes say.
+fn chain(error: &object_store::Error) -> impl Iterator<Item = String> {
+    let mut next: Option<&dyn std::error::Error> = Some(error);
+    std::iter::from_fn(move || {
+        let error = next?;
+        next = error.source();
+        Some(error.to_string())
+    })
 }
 
 impl From<Error> for io::Error {
@@ -69,15 +108,7 @@ impl From<Error> for io::Error {
 
 /// Returns the last cause that says something the ones before it do not: the others repeat it at length.
 fn causes(error: &object_store::Error) -> String {
-    let mut last = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let text = error.to_string();
-        if !text.is_empty() {
-            last = text;
-        }
-        cause = error.source();
-    }
+    let last = chain(error).filter(|text| !text.is_empty()).last().unwrap_or_default();
     without_requests(&last)
 }
 

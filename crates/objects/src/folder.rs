@@ -1,272 +1,302 @@
-//! A folder that machines share: objects below a prefix, or files in a folder of the file system.
-//!
-//! What is kept there is small and can be made again. So a failing store is given up soon, and nothing is continued.
+//! A folder of objects: those whose names begin with the same words. They are listed, read and written, several at once.
 
+use crate::address::{Address, PATIENT, SCHEMES, Site, name_of};
 use crate::error::Error;
-use crate::store::{Manner, Object, choice, parse, shown};
+use crate::read::{Fetch, Reader, Wanted};
+use crate::store::{Object, present};
 use bytes::Bytes;
-use futures_util::StreamExt;
-use gpu_run_cache::{RemoteError, RemoteStore};
-use object_store::ObjectStoreExt;
-use std::fs::{self, File};
-use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
-use std::time::{Duration, SystemTime};
-use url::Url;
+use futures_util::{StreamExt, TryStreamExt, stream};
+use object_store::path::Path;
+use object_store::{ObjectMeta, ObjectStoreExt};
+use std::collections::VecDeque;
+use std::fmt;
+use tokio::task::JoinHandle;
 
-const SCHEMES: [&str; 3] = ["s3", "gs", "file"];
+/// Objects that are asked about at once while a folder is listed.
+const HEADS_AT_ONCE: usize = 16;
+/// Objects that are written at once, and their bytes.
+const PUTS_AT_ONCE: usize = 32;
+const BYTES_AT_ONCE: u64 = 64 << 20;
 
-/// Nobody waits for these requests any longer than for the work that they save.
-const BRIEF: Manner = Manner {
-    silence: Duration::from_secs(10),
-    connect: Duration::from_secs(3),
-    repeat: (Duration::from_secs(5), 2),
-    failures: 1,
-};
-
-/// How the name of a file ends that is being written.
-const DRAFT: &str = ".draft";
-/// The age from which such a file is taken for that of a dead process.
-const MAX_DRAFT_AGE: Duration = Duration::from_secs(24 * 3600);
-
-/// A folder that machines share.
-#[derive(Clone, Debug)]
-pub struct Folder {
+/// A folder of objects. Clones are the same folder.
+#[derive(Clone)]
+pub struct ObjectFolder {
+    site: Site,
+    path: Path,
+    /// Its address, without anything secret, and with a `/` at the end.
     name: String,
-    place: Place,
 }
 
-#[derive(Clone, Debug)]
-enum Place {
-    Objects(Arc<Prefix>),
-    Files(PathBuf),
+/// An object in a folder, as it was listed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its path below the folder.
+    pub name: String,
+    pub bytes: u64,
+    /// The server's tag of its content; when it was changed last, if the server has no tags.
+    pub version: String,
 }
 
-/// Where the names of objects begin. The client is made when the first one is asked for: most runs need none.
-#[derive(Debug)]
-struct Prefix {
-    url: Url,
-    path: object_store::path::Path,
-    object: OnceLock<Object>,
-}
+impl Entry {
+    pub(crate) fn new(name: String, meta: &ObjectMeta) -> Self {
+        // Answers about one object and lists differ in quotes and in fractions of seconds.
+        let tag = meta.e_tag.as_deref().map(|tag| tag.trim_matches('"').to_owned());
+        let version = tag.unwrap_or_else(|| meta.last_modified.timestamp().to_string());
+        Self { name, bytes: meta.size, version }
+    }
 
-impl Prefix {
-    fn below(&self, name: &str) -> Result<Object, Error> {
-        if let Some(object) = self.object.get() {
-            return Ok(object.below(name));
-        }
-        let object = Object::connect(&self.url, self.path.clone(), BRIEF)?;
-        Ok(self.object.get_or_init(|| object).below(name))
+    /// Whether an answer is about the object as it was listed.
+    pub(crate) fn is_of(&self, meta: &ObjectMeta) -> bool {
+        let now = Self::new(String::new(), meta);
+        (now.bytes, &now.version) == (self.bytes, &self.version)
     }
 }
 
-impl Folder {
-    /// Takes an address such as `s3://bucket/prefix`, `gs://bucket/prefix` or `file:///folder`. Nothing is asked yet.
+impl ObjectFolder {
+    /// Whether a text is the address of a folder: a bucket, or one that ends with a `/`.
+    pub fn is_address(text: &str) -> bool {
+        Address::parse(text, &SCHEMES).is_ok_and(|address| address.is_folder())
+    }
+
+    /// Takes an address such as `s3://bucket/folder/`; its last `/` may be left out. Nothing is asked yet.
     pub fn open(address: &str) -> Result<Self, Error> {
-        let url = Url::parse(address).ok().filter(|url| url.scheme() == "file");
-        let Some(url) = url else {
-            let (url, path) = parse(address, &SCHEMES)?;
-            let name = shown(&url).trim_end_matches('/').to_owned();
-            return Ok(Self { name, place: Place::Objects(Arc::new(Prefix { url, path, object: OnceLock::new() })) });
-        };
-        let is_plain = url.query().is_none() && url.fragment().is_none();
-        match url.to_file_path() {
-            Ok(path) if is_plain => Ok(Self { name: address.to_owned(), place: Place::Files(path) }),
-            _ => Err(Error::Address(shown(&url), "it must be a folder of this machine, as in file:///srv/cache")),
+        let address = Address::parse(address, &SCHEMES)?;
+        let site = address.site(PATIENT)?;
+        Self::listed_at(site, address.path, &address.name)
+    }
+
+    /// As [`ObjectFolder::new`], unless nothing there can be listed.
+    pub(crate) fn listed_at(site: Site, path: Path, other: &str) -> Result<Self, Error> {
+        match site.parts {
+            Some(_) => Ok(Self::new(site, path, other)),
+            None => Err(Error::NotListed(other.to_owned())),
         }
     }
 
-    /// Its address, without anything secret.
+    /// The folder at `path`, in the same bucket as an object of the name `other`.
+    pub(crate) fn new(site: Site, path: Path, other: &str) -> Self {
+        let mut name = name_of(other, &path);
+        if !name.ends_with('/') {
+            name.push('/');
+        }
+        Self { site, path, name }
+    }
+
+    /// Its address, without anything secret, and with a `/` at the end.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns what lies under a name; `None` if nothing does.
-    pub fn get(&self, name: &str, most: usize) -> Result<Option<Bytes>, Error> {
-        match &self.place {
-            Place::Objects(folder) => get_object(&folder.below(name)?, most),
-            Place::Files(folder) => read(folder, name, most),
-        }
+    /// The object whose path below the folder is `below`.
+    pub fn object(&self, below: &str) -> Result<Object, Error> {
+        let path = self.path_of(below)?;
+        let name = name_of(&self.name, &path);
+        Ok(Object::new(self.site.clone(), path, name))
     }
 
-    /// Puts bytes under a name, in one step.
-    pub fn put(&self, name: &str, bytes: Bytes) -> Result<(), Error> {
-        match &self.place {
-            Place::Objects(folder) => folder.below(name)?.put(bytes),
-            Place::Files(folder) => {
-                write(&folder.join(name), &bytes).map_err(|error| failed(&folder.join(name), &error))
-            }
-        }
+    /// The folder whose path below this one is `below`.
+    pub fn below(&self, below: &str) -> Result<Self, Error> {
+        Ok(Self::new(self.site.clone(), self.path_of(below)?, &self.name))
     }
 
-    /// The ways an address may begin.
-    pub fn schemes() -> String {
-        choice(&SCHEMES)
-    }
-}
-
-fn get_object(object: &Object, most: usize) -> Result<Option<Bytes>, Error> {
-    let asked = object.clone();
-    let too_large = |bytes| Error::TooLarge { name: object.name().to_owned(), bytes, most };
-    let got = object.wait(async move {
-        let get = || async {
-            let answer = asked.store.get(&asked.path).await?;
-            let said = answer.meta.size;
-            if said > most as u64 {
-                return Ok(Err(said));
-            }
-            let (mut bytes, mut stream) = (Vec::with_capacity(said as usize), answer.into_stream());
-            while let Some(chunk) = stream.next().await {
-                bytes.extend_from_slice(&chunk?);
-                if bytes.len() > most {
-                    return Ok(Err(bytes.len() as u64));
-                }
-            }
-            Ok(Ok(bytes))
+    fn path_of(&self, below: &str) -> Result<Path, Error> {
+        let wrong = || Error::Name { folder: self.name.clone(), name: below.to_owned() };
+        let path = match self.path.is_root() {
+            true => below.to_owned(),
+            false => format!("{}/{below}", self.path),
         };
-        asked.again(get).await
-    });
-    match got {
-        Ok(Ok(bytes)) => Ok(Some(bytes.into())),
-        Ok(Err(bytes)) => Err(too_large(bytes)),
-        Err(Error::Missing(_)) => Ok(None),
-        Err(error) => Err(error),
+        let parsed = Path::parse(&path).map_err(|_| wrong())?;
+        // No other object may stand in for it.
+        if parsed.as_ref() == path && parsed != self.path { Ok(parsed) } else { Err(wrong()) }
     }
-}
 
-fn read(folder: &Path, name: &str, most: usize) -> Result<Option<Bytes>, Error> {
-    let path = folder.join(name);
-    let read = || {
-        let metadata = fs::metadata(&path)?;
-        if !metadata.is_file() {
-            // Opening a pipe would block.
-            return Err(io::Error::other("it is not a regular file"));
+    /// Returns all objects in the folder and in the folders in it, by name, folder by folder, as files are. Empty objects that
+    /// only stand for folders are left out. It is an error if there is nothing of that name at all.
+    pub fn list(&self) -> Result<Vec<Entry>, Error> {
+        let found = self.list_if_any()?;
+        found.ok_or_else(|| Error::Missing(self.name.clone()))
+    }
+
+    /// As [`ObjectFolder::list`]; `None` if there is nothing of that name.
+    pub fn list_if_any(&self) -> Result<Option<Vec<Entry>>, Error> {
+        let folder = self.clone();
+        present(self.site.wait(async move { folder.listed().await })).map(Option::flatten)
+    }
+
+    async fn listed(&self) -> Result<Option<Vec<Entry>>, Error> {
+        let (mut found, mut failures) = (Vec::new(), 0);
+        let (mut last, mut is_there): (Option<Path>, bool) = (None, false);
+        loop {
+            let mut list = match &last {
+                None => self.site.store.list(Some(&self.path)),
+                // What was listed already is not asked for again.
+                Some(last) => self.site.store.list_with_offset(Some(&self.path), last),
+            };
+            let failure = loop {
+                match list.next().await {
+                    None => break None,
+                    Some(Err(error)) => break Some(error),
+                    Some(Ok(meta)) => {
+                        failures = 0;
+                        is_there = true;
+                        found.extend(self.name_of(&meta.location).map(|name| Entry::new(name, &meta)));
+                        last = Some(meta.location);
+                    }
+                }
+            };
+            let Some(failure) = failure else { break };
+            self.site.after_failure(&self.name, &failure, &mut failures).await?;
         }
-        let mut bytes = Vec::with_capacity(most.min(metadata.len() as usize));
-        File::open(&path)?.take(most as u64 + 1).read_to_end(&mut bytes)?;
-        Ok(bytes)
-    };
-    match read() {
-        Ok(bytes) if bytes.len() > most => {
-            Err(Error::TooLarge { name: path.display().to_string(), bytes: bytes.len() as u64, most })
+        if !is_there {
+            return Ok(None);
         }
-        Ok(bytes) => Ok(Some(bytes.into())),
-        // A file system that is not mounted looks like an empty folder: then nothing is written there, either.
-        Err(error) if error.kind() == io::ErrorKind::NotFound && folder.is_dir() => Ok(None),
-        Err(error) => Err(failed(if folder.is_dir() { &path } else { folder }, &error)),
+        sort(&mut found);
+        self.without_folders(found).await.map(Some)
+    }
+
+    /// Returns the path of an object below the folder.
+    fn name_of(&self, path: &Path) -> Option<String> {
+        let below = match self.path.is_root() {
+            true => path.as_ref(),
+            false => path.as_ref().strip_prefix(self.path.as_ref())?.strip_prefix('/')?,
+        };
+        (!below.is_empty()).then(|| below.to_owned())
+    }
+
+    /// Leaves out empty objects that stand for folders: some tools make them, with a `/` at the end of their names, which
+    /// the list does not show.
+    async fn without_folders(&self, found: Vec<Entry>) -> Result<Vec<Entry>, Error> {
+        let names: Vec<_> = found.iter().skip(1).map(|next| next.name.clone()).collect();
+        let is_followed = |(at, entry): (usize, &Entry)| {
+            let below = names.get(at).and_then(|next| next.strip_prefix(entry.name.as_str()));
+            below.is_some_and(|below| below.starts_with('/'))
+        };
+        let followed: Vec<bool> = found.iter().enumerate().map(is_followed).collect();
+        let exists = |(entry, is_followed): (Entry, bool)| async move {
+            if entry.bytes > 0 {
+                return Ok(Some(entry));
+            }
+            if is_followed {
+                return Ok(None);
+            }
+            let object = self.object(&entry.name)?;
+            let head = present(object.again(|| object.site.store.head(&object.path)).await)?;
+            Ok(head.map(|_| entry))
+        };
+        let asked = stream::iter(found.into_iter().zip(followed)).map(exists).buffered(HEADS_AT_ONCE);
+        asked.try_filter_map(|entry| async move { Ok(entry) }).try_collect().await
+    }
+
+    /// Begins to read a whole object of the list. It fails if the object has changed since.
+    pub fn fetch(&self, entry: &Entry) -> Result<Fetch, Error> {
+        let object = self.object(&entry.name)?;
+        Ok(Fetch::begin(object, Wanted::Entry(entry.clone()), 0..entry.bytes))
+    }
+
+    /// Reads an object of the list as a file. It fails if the object has changed since.
+    pub fn reader(&self, entry: &Entry) -> Result<Reader, Error> {
+        Ok(Reader::listed(self.object(&entry.name)?, entry.clone()))
+    }
+
+    /// Begins to write objects.
+    pub fn puts(&self) -> Puts {
+        Puts { folder: self.clone(), under_way: VecDeque::new(), bytes: 0 }
     }
 }
 
-/// Writes a file that others see when it is whole.
-fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    static NUMBER: AtomicU64 = AtomicU64::new(0);
-    let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
-    fs::create_dir_all(folder)?;
-    remove_old_drafts(folder);
-    // Unique among the processes of all machines: the time tells those apart that have the same number.
-    let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos();
-    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    let draft = folder.join(format!("{time:x}-{}-{number}{DRAFT}", std::process::id()));
-    let mut file = File::create_new(&draft)?;
-    let written = file.write_all(bytes).and_then(|()| file.sync_all()).and_then(|()| fs::rename(&draft, path));
-    written.inspect_err(|_| drop(fs::remove_file(&draft)))
+/// Sorts by name, folder by folder, and leaves of the same name the longest: the others stand for folders.
+fn sort(found: &mut Vec<Entry>) {
+    found.sort_by(|a, b| a.name.split('/').cmp(b.name.split('/')).then_with(|| b.bytes.cmp(&a.bytes)));
+    found.dedup_by(|b, a| a.name == b.name);
 }
 
-/// Removes what dead processes have left.
-fn remove_old_drafts(folder: &Path) {
-    for file in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let age = || file.metadata().ok()?.modified().ok()?.elapsed().ok();
-        if file.file_name().to_string_lossy().ends_with(DRAFT) && age().is_some_and(|age| age > MAX_DRAFT_AGE) {
-            let _ = fs::remove_file(file.path());
+/// Writes the objects of a folder, several at once.
+pub struct Puts {
+    folder: ObjectFolder,
+    under_way: VecDeque<Sent>,
+    /// The bytes of those under way.
+    bytes: u64,
+}
+
+struct Sent {
+    done: JoinHandle<Result<(), Error>>,
+    name: String,
+    bytes: u64,
+}
+
+impl Puts {
+    pub fn folder(&self) -> &ObjectFolder {
+        &self.folder
+    }
+
+    /// Makes, or replaces, the object of this name; without content, it is removed. An error may be about an earlier one.
+    pub fn put(&mut self, name: &str, content: Option<&[u8]>) -> Result<(), Error> {
+        let object = self.folder.object(name)?;
+        let bytes = content.map_or(0, <[u8]>::len) as u64;
+        while self.under_way.len() >= PUTS_AT_ONCE || self.bytes > 0 && self.bytes + bytes > BYTES_AT_ONCE {
+            self.take_one()?;
         }
+        let (name, content) = (object.name().to_owned(), content.map(Bytes::copy_from_slice));
+        let site = object.site.clone();
+        let done = site.spawn(async move {
+            match content {
+                Some(content) => {
+                    object.again(|| object.site.store.put(&object.path, content.clone().into())).await.map(drop)
+                }
+                None => present(object.again(|| object.site.store.delete(&object.path)).await).map(drop),
+            }
+        });
+        self.bytes += bytes;
+        self.under_way.push_back(Sent { done, name, bytes });
+        Ok(())
+    }
+
+    /// Waits until all are in the store.
+    pub fn flush(&mut self) -> Result<(), Error> {
+        while !self.under_way.is_empty() {
+            self.take_one()?;
+        }
+        Ok(())
+    }
+
+    fn take_one(&mut self) -> Result<(), Error> {
+        let Some(Sent { done, name, bytes }) = self.under_way.pop_front() else { return Ok(()) };
+        self.bytes -= bytes;
+        let done = self.folder.site.wait(done);
+        done.map_err(|error| Error::Failed { object: name, message: error.to_string() })?
     }
 }
 
-fn failed(path: &Path, error: &io::Error) -> Error {
-    Error::Failed { object: path.display().to_string(), message: error.to_string() }
+impl Drop for Puts {
+    fn drop(&mut self) {
+        self.under_way.iter().for_each(|sent| sent.done.abort());
+    }
 }
 
-/// A remote cache's entries can lie in a folder.
-impl RemoteStore for Folder {
-    fn name(&self) -> &str {
-        self.name()
+impl fmt::Debug for ObjectFolder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ObjectFolder").field(&self.name).finish()
     }
+}
 
-    fn get(&self, name: &str, most: usize) -> Result<Option<Vec<u8>>, RemoteError> {
-        Ok(self.get(name, most)?.map(Vec::from))
-    }
-
-    fn put(&self, name: &str, bytes: Vec<u8>) -> Result<(), RemoteError> {
-        Ok(self.put(name, bytes.into())?)
+impl fmt::Debug for Puts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Puts").field("folder", &self.folder).finish_non_exhaustive()
     }
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
-    fn folder(path: &Path) -> Folder {
-        Folder::open(&format!("file://{}", path.display())).unwrap()
-    }
-
     #[test]
-    fn a_file_is_there_as_a_whole_or_not_at_all() {
-        let place = tempfile::tempdir().unwrap();
-        let folder = folder(place.path());
-        assert_eq!(folder.get("a/b", 10).unwrap(), None);
-        folder.put("a/b", Bytes::from_static(b"0123456789")).unwrap();
-        folder.put("a/b", Bytes::from_static(b"9876543210")).unwrap();
-        assert_eq!(folder.get("a/b", 10).unwrap().as_deref(), Some(&b"9876543210"[..]));
-        let error = folder.get("a/b", 9).unwrap_err().to_string();
-        assert!(error.contains("at most 9"), "{error}");
-        let names: Vec<_> = fs::read_dir(place.path().join("a")).unwrap().map(|f| f.unwrap().file_name()).collect();
-        assert_eq!(names, ["b"], "something is left");
-    }
-
-    #[test]
-    fn what_a_dead_process_left_is_removed_and_what_is_being_written_is_not() {
-        let place = tempfile::tempdir().unwrap();
-        let (old, new) = (place.path().join("1-2-3.draft"), place.path().join("4-5-6.draft"));
-        let long_ago = SystemTime::now() - 2 * MAX_DRAFT_AGE;
-        File::create_new(&old).unwrap().set_modified(long_ago).unwrap();
-        File::create_new(&new).unwrap();
-        folder(place.path()).put("a", Bytes::new()).unwrap();
-        assert_eq!((old.exists(), new.exists()), (false, true));
-    }
-
-    #[test]
-    fn a_folder_that_is_gone_or_no_file_is_an_error_and_blocks_nobody() {
-        let place = tempfile::tempdir().unwrap();
-        let missing = place.path().join("missing");
-        let error = folder(&missing).get("a", 10).unwrap_err().to_string();
-        assert!(error.contains("missing") && !missing.exists(), "{error}");
-        fs::create_dir(place.path().join("a")).unwrap();
-        assert!(folder(place.path()).get("a", 10).is_err());
-    }
-
-    #[test]
-    fn an_address_is_that_of_a_folder() {
-        for (address, name) in [
-            ("s3://bucket", "s3://bucket"),
-            ("s3://bucket/a/b/", "s3://bucket/a/b"),
-            ("file:///srv/cache", "file:///srv/cache"),
-        ] {
-            assert_eq!(Folder::open(address).unwrap().name(), name);
-        }
-        for (address, why) in [
-            ("ftp://host/a", "s3://, gs:// or file://"),
-            ("https://host/a", "s3://, gs:// or file://"),
-            ("s3://me:pass@bucket/a", "a name or a password"),
-            ("s3://bucket/a?X-Amz-Signature=1", "a question"),
-            ("file://host/a", "a folder of this machine"),
-            ("file:///a?b", "a folder of this machine"),
-            ("/srv/cache", "cannot be parsed"),
-        ] {
-            let error = Folder::open(address).unwrap_err().to_string();
-            assert!(error.contains(why) && !error.contains("pass@"), "{error}");
-        }
+    fn objects_come_in_the_order_of_files() {
+        let entry = |name: &str, bytes| Entry { name: name.into(), bytes, version: String::new() };
+        // The order of a server's list, in which `-` and `.` are before `/`.
+        let mut found: Vec<_> = ["a-b", "a.txt", "a/z", "a/z/q", "a0", "b", "b"].map(|name| entry(name, 0)).into();
+        found.push(entry("b", 3));
+        sort(&mut found);
+        let names: Vec<_> = found.iter().map(|entry| (entry.name.as_str(), entry.bytes)).collect();
+        assert_eq!(names, [("a/z", 0), ("a/z/q", 0), ("a-b", 0), ("a.txt", 0), ("a0", 0), ("b", 3)]);
     }
 }

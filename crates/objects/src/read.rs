@@ -1,11 +1,12 @@
 //! Reads an object as a file: in order, or from any place on.
 
-use crate::State;
 use crate::error::Error;
-use crate::store::{Object, state};
+use crate::folder::Entry;
+use crate::store::Object;
+use crate::{State, state};
 use bytes::{Buf, Bytes};
 use futures_util::StreamExt;
-use object_store::{GetOptions, GetRange};
+use object_store::{GetOptions, GetRange, ObjectMeta};
 use std::collections::VecDeque;
 use std::fmt;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -21,25 +22,78 @@ const AHEAD: usize = 3;
 pub struct Reader {
     object: Object,
     state: State,
+    wanted: Wanted,
     /// The bytes at hand, and where they begin.
     held: Bytes,
     at: u64,
     /// The requests for what follows, in order, and where the next one begins.
-    pieces: VecDeque<Piece>,
+    pieces: VecDeque<Fetch>,
     next: u64,
 }
 
-struct Piece(JoinHandle<Result<Bytes, Error>>);
+/// What an object must be, or it has changed.
+#[derive(Clone, Debug)]
+pub(crate) enum Wanted {
+    State(State),
+    Entry(Entry),
+}
 
-impl Drop for Piece {
+impl Wanted {
+    fn is(&self, meta: &ObjectMeta) -> bool {
+        match self {
+            Self::State(wanted) => state(meta) == *wanted,
+            Self::Entry(wanted) => wanted.is_of(meta),
+        }
+    }
+}
+
+/// Bytes that were asked for.
+pub struct Fetch {
+    object: Object,
+    bytes: JoinHandle<Result<Bytes, Error>>,
+}
+
+impl Drop for Fetch {
     fn drop(&mut self) {
-        self.0.abort();
+        self.bytes.abort();
+    }
+}
+
+impl Fetch {
+    pub(crate) fn begin(object: Object, wanted: Wanted, range: Range<u64>) -> Self {
+        let bytes = object.spawn(fetch(object.clone(), wanted, range));
+        Self { object, bytes }
+    }
+
+    /// Waits for the bytes.
+    pub fn wait(self) -> Result<Bytes, Error> {
+        let object = self.object.clone();
+        object.wait(self.done())
+    }
+
+    async fn done(mut self) -> Result<Bytes, Error> {
+        match (&mut self.bytes).await {
+            Ok(bytes) => bytes,
+            Err(error) => Err(Error::Failed { object: self.object.name().to_owned(), message: error.to_string() }),
+        }
+    }
+}
+
+impl fmt::Debug for Fetch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Fetch").field(&self.object).finish()
     }
 }
 
 impl Reader {
     pub(crate) fn new(object: Object, state: State) -> Self {
-        Self { object, state, held: Bytes::new(), at: 0, pieces: VecDeque::new(), next: 0 }
+        let wanted = Wanted::State(state.clone());
+        Self { object, state, wanted, held: Bytes::new(), at: 0, pieces: VecDeque::new(), next: 0 }
+    }
+
+    pub(crate) fn listed(object: Object, entry: Entry) -> Self {
+        let state = State { bytes: entry.bytes, version: entry.version.clone() };
+        Self { wanted: Wanted::Entry(entry), ..Self::new(object, state) }
     }
 
     pub fn object(&self) -> &Object {
@@ -55,26 +109,16 @@ impl Reader {
         while self.pieces.len() < AHEAD && self.next < self.state.bytes {
             let range = self.next..self.state.bytes.min(self.next + PIECE);
             self.next = range.end;
-            let fetch = fetch(self.object.clone(), self.state.clone(), range);
-            self.pieces.push_back(Piece(self.object.spawn(fetch)));
+            self.pieces.push_back(Fetch::begin(self.object.clone(), self.wanted.clone(), range));
         }
         let Some(piece) = self.pieces.pop_front() else { return Ok(()) };
-        self.held = self.object.wait(piece.done())?;
+        self.held = piece.wait()?;
         Ok(())
     }
 }
 
-impl Piece {
-    async fn done(mut self) -> Result<Bytes, Error> {
-        match (&mut self.0).await {
-            Ok(bytes) => bytes,
-            Err(error) => Err(Error::Failed { object: "a request".into(), message: error.to_string() }),
-        }
-    }
-}
-
 /// Asks for a range, and for the rest of it where an answer breaks off.
-async fn fetch(object: Object, wanted: State, range: Range<u64>) -> Result<Bytes, Error> {
+async fn fetch(object: Object, wanted: Wanted, range: Range<u64>) -> Result<Bytes, Error> {
     let mut bytes = Vec::with_capacity((range.end - range.start) as usize);
     let mut failures = 0;
     loop {
@@ -97,10 +141,15 @@ async fn fetch(object: Object, wanted: State, range: Range<u64>) -> Result<Bytes
 }
 
 /// Appends what one request gives. Returns false if the object has changed.
-async fn append(object: &Object, wanted: &State, range: Range<u64>, bytes: &mut Vec<u8>) -> object_store::Result<bool> {
+async fn append(
+    object: &Object,
+    wanted: &Wanted,
+    range: Range<u64>,
+    bytes: &mut Vec<u8>,
+) -> object_store::Result<bool> {
     let options = GetOptions { range: Some(GetRange::Bounded(range.clone())), ..GetOptions::default() };
-    let answer = object.store.get_opts(&object.path, options).await?;
-    if state(&answer.meta) != *wanted || answer.range != range {
+    let answer = object.site.store.get_opts(&object.path, options).await?;
+    if !wanted.is(&answer.meta) || answer.range != range {
         return Ok(false);
     }
     let (before, wanted) = (bytes.len(), range.end - range.start);

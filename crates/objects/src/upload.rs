@@ -68,7 +68,7 @@ impl Upload {
     }
 
     pub(crate) fn continued(object: Object, done: Parts) -> Result<Self, Error> {
-        let Some(store) = object.parts.clone() else { return Err(Error::ReadOnly(object.name().to_owned())) };
+        let Some(store) = object.site.parts.clone() else { return Err(Error::ReadOnly(object.name().to_owned())) };
         let was_whole = done.is_whole;
         Ok(Self { object, store, done, was_whole, under_way: VecDeque::new(), held: Vec::new() })
     }

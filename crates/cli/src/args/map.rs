@@ -5,7 +5,7 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use gpu_run_console::failure::Failure;
 use gpu_run_map::Shard;
-use gpu_run_objects::Object;
+use gpu_run_objects::{Object, ObjectFolder};
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -20,6 +20,7 @@ Examples:
   gpu-run map score.wasm -i big.jsonl -o out.txt --device cuda:all   on all GPUs
   gpu-run map score.wasm -i big.jsonl -o out.txt --shard 3/64   the fourth of 64 parts; see docs/clusters.md
   gpu-run map score.wasm -i s3://bucket/in.jsonl -o s3://bucket/out.txt
+  gpu-run map thumb.wasm -i s3://bucket/photos/ -o s3://bucket/thumbs/
   gpu-run map --invoke distance geo.wasm -i pairs.txt    calls a function for each line, such as `0.5 -2`
 
 Records: gpu-run runs the program once for each record. The record is the run's stdin; GPU_RUN_INSTANCE holds its number, from 0; \
@@ -64,7 +65,7 @@ pub(crate) struct MapArgs {
     #[arg(long, value_name = "FUNCTION", conflicts_with = "tune")]
     pub(crate) invoke: Option<String>,
 
-    /// The input: a file, a folder, an object (s3://, gs://, https://, http://), or `-` for stdin
+    /// The input: a file, a folder, an object (s3://, gs://, https://, http://), a folder of objects (s3://bucket/folder/), or `-` for stdin
     #[arg(short, long, value_name = "PATH", default_value = "-")]
     pub(crate) input: PathBuf,
 
@@ -72,7 +73,7 @@ pub(crate) struct MapArgs {
     #[arg(long, value_name = "HOW")]
     split: Option<Split>,
 
-    /// The output: a file, an object (s3://, gs://), `-` for stdout, or with --split files a folder [default: stdout]
+    /// The output: a file, an object (s3://, gs://), `-` for stdout, or with --split files a folder, of objects, too [default: stdout]
     #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
 
@@ -100,7 +101,7 @@ pub(crate) struct MapArgs {
     #[arg(long)]
     pub(crate) follow_links: bool,
 
-    /// Maps one part of the input, the I-th of N, from 0: for machines that share a file system. `gpu-run merge` puts the parts together
+    /// Maps one part of the input, the I-th of N, from 0: for machines that share a file system or a bucket. `gpu-run merge` puts the parts together
     #[arg(long, value_name = "I/N", requires = "output")]
     pub(crate) shard: Option<Shard>,
 
@@ -127,9 +128,11 @@ Examples:
   gpu-run map score.wasm -i big.jsonl -o out.txt --shard 0/2 --resume   on one machine
   gpu-run map score.wasm -i big.jsonl -o out.txt --shard 1/2 --resume   on another one
   gpu-run merge out.txt                                                 afterwards, on any
+  gpu-run merge s3://bucket/out.txt                                     the same, after shards with -o s3://bucket/out.txt
+  gpu-run merge s3://bucket/out.txt -o out.txt                          into a file
 
 merge checks that all shards are there, finished, and of the same map; if not, it says which, and writes nothing. OUT is then what a map of the whole input \
-writes, byte for byte. The shards of a file lie in OUT.shards. The shards of a folder write into OUT itself: merge removes only their journals.
+writes, byte for byte. The shards of a file lie in OUT.shards. The shards of a folder write into OUT itself: merge removes only their journals. A merge into an object that was interrupted is continued by the same command.
 
 Exit codes:
   0    the shards are together, and all records succeeded
@@ -144,6 +147,10 @@ pub(crate) struct MergeArgs {
     /// The --output of the shards
     #[arg(value_name = "OUT")]
     pub(crate) output: PathBuf,
+
+    /// A file or an object to write instead of OUT, if OUT is an object
+    #[arg(short = 'o', long = "output", value_name = "PATH")]
+    pub(crate) to: Option<PathBuf>,
 
     /// Replaces OUT if it exists
     #[arg(long)]
@@ -286,7 +293,7 @@ impl MapArgs {
         }
         if self.shard.is_some() && self.output().is_none() {
             return Err(Failure::usage(
-                "--shard needs --output with a file or a folder: `gpu-run merge` puts the shards together",
+                "--shard needs --output with a file, a folder or an object: `gpu-run merge` puts the shards together",
             )
             .into());
         }
@@ -301,13 +308,15 @@ impl MapArgs {
     /// Returns what `--split` says, or else what the input suggests.
     pub(crate) fn split(&self) -> Result<Split> {
         let input = self.input.display();
-        let is_object = self.input.to_str().is_some_and(Object::is_address);
-        let is_folder = !self.reads_stdin()
-            && !is_object
-            && match self.input.metadata() {
+        let is_folder = match self.input.to_str().filter(|input| Object::is_address(input)) {
+            _ if self.reads_stdin() => false,
+            // Whether there is an object or a folder of that name, nobody has asked yet.
+            Some(address) => ObjectFolder::is_address(address) || self.split == Some(Split::Files),
+            None => match self.input.metadata() {
                 Ok(metadata) => metadata.is_dir(),
                 Err(error) => return Err(Failure::usage(format!("--input {input}: {error}")).into()),
-            };
+            },
+        };
         match (self.split, is_folder) {
             (Some(Split::Files), false) => {
                 Err(Failure::usage(format!("--split files needs a folder, but {input} is not one"))
@@ -316,9 +325,10 @@ impl MapArgs {
             }
             (None | Some(Split::Files), true) => Ok(Split::Files),
             (Some(split), true) => {
-                Err(Failure::usage(format!("--split {split} needs a file, but {input} is a folder"))
-                    .hint(format!("cat {input}/* | gpu-run map … --split {split}"))
-                    .into())
+                let failure = Failure::usage(format!("--split {split} needs a file, but {input} is a folder"));
+                let is_address = self.input.to_str().is_some_and(Object::is_address);
+                let hint = format!("cat {input}/* | gpu-run map … --split {split}");
+                Err(if is_address { failure } else { failure.hint(hint) }.into())
             }
             (split, false) => Ok(split.unwrap_or(Split::Lines)),
         }

@@ -42,12 +42,13 @@ pub(super) fn told(program: &str, error: Error) -> anyhow::Error {
             Failure::usage(format!("--input {} changed while a shard of it was mapped", path.display()))
                 .hint("begin all shards anew, with --force, when nothing writes to the input any more")
         }
-        Error::ShardToStream(path) => {
-            Failure::usage(format!("shards need a file or a folder, but --output {} is not one", path.display()))
+        Error::ShardToStream(path) => Failure::usage(format!(
+            "shards need a file, a folder or an object, but --output {} is none",
+            path.display()
+        )),
+        Error::InputNotListed(_) | Error::InputIsFolder(_) | Error::OutputNotListed(_) => {
+            Failure::usage(error.to_string())
         }
-        Error::FolderOfObjects(_) | Error::ObjectForFolder(_) => Failure::usage(error.to_string()).hint(
-            "--split files reads and writes folders; copy the objects, or use a format with many records in an object",
-        ),
         Error::OutputHasShards(path) => Failure::usage(error.to_string())
             .hint(format!("put them together with `gpu-run merge {}`, or begin anew with --force", path.display())),
         Error::OutputExists(_) => Failure::usage(error.to_string()).hint("replace it with --force"),

@@ -35,12 +35,14 @@ use gpu_run_map::{
     Batches, Ended, Finished, Function, FunctionError, Gangs, Input, Map, ObjectError, Options, Output, SLOW,
     StopHandle, StopReason, Summary, Takeover, Unfinished, differ,
 };
+use gpu_run_objects::Object;
 use gpu_run_run::Source;
 use printer::Printer;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
+use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -227,21 +229,24 @@ fn options(args: &MapArgs, source: &Source, environment: &[Variable]) -> Result<
 }
 
 fn input(args: &MapArgs) -> Result<Input> {
-    Ok(match args.reads_stdin() {
-        true => Input::Stdin,
-        false => Input::at(&args.input).map_err(unopened)?,
-    })
-}
-
-fn unopened(error: ObjectError) -> Failure {
-    Failure::usage(error.to_string())
+    if args.reads_stdin() { Ok(Input::Stdin) } else { of_store(Input::at(&args.input)) }
 }
 
 fn output(args: &MapArgs) -> Result<Output> {
-    Ok(match args.output() {
-        Some(path) => Output::at(path).map_err(unopened)?,
-        None => Output::Stream(Box::new(Standard::stdout()?)),
-    })
+    match args.output() {
+        Some(path) => of_store(Output::at(path)),
+        None => Ok(Output::Stream(Box::new(Standard::stdout()?))),
+    }
+}
+
+/// Returns the path as an address, if it is one of an object, or of a folder of objects.
+fn address(path: &Path) -> Option<&str> {
+    path.to_str().filter(|path| Object::is_address(path))
+}
+
+/// Reports what is wrong with an address.
+fn of_store<T>(opened: Result<T, ObjectError>) -> Result<T> {
+    opened.map_err(|error| Failure::usage(error.to_string()).into())
 }
 
 fn say_stats(finished: &Finished, loaded: &Loaded, args: &MapArgs) {

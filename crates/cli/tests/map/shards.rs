@@ -59,7 +59,7 @@ fn mistakes_are_named_with_the_way_out() {
         ("echo.wat -i in -o out --shard 0/0", "there can be 1 to 1000000 shards"),
         (
             "echo.wat -i in -o /dev/null --shard 0/2",
-            "shards need a file or a folder, but --output /dev/null is not one",
+            "shards need a file, a folder or an object, but --output /dev/null is none",
         ),
     ] {
         place.run(line).gives(2, "").says(&[what]);

@@ -59,6 +59,14 @@ impl Proxy {
     }
 }
 
+/// Whether a request begins an upload in parts. Without the answer, nobody knows the upload's name: it would stay there.
+fn begins_upload(client: &TcpStream) -> bool {
+    let mut head = [0; 1 << 10];
+    let count = client.peek(&mut head).unwrap_or(0);
+    let line = String::from_utf8_lossy(&head[..count]).lines().next().unwrap_or_default().to_owned();
+    line.starts_with("POST ") && line.contains("?uploads") && !line.contains("uploadId=")
+}
+
 /// Returns whether something went wrong on purpose.
 fn forward(mut client: TcpStream, server: SocketAddr, faults: Faults, fails: bool) -> bool {
     if fails && matches!(faults, Faults::Busy) {
@@ -69,6 +77,7 @@ fn forward(mut client: TcpStream, server: SocketAddr, faults: Faults, fails: boo
         let _ = std::io::copy(&mut client, &mut std::io::sink());
         return true;
     }
+    let fails = fails && !begins_upload(&client);
     let mut upstream = TcpStream::connect(server).unwrap();
     let (mut from, mut to) = (client.try_clone().unwrap(), upstream.try_clone().unwrap());
     thread::spawn(move || std::io::copy(&mut from, &mut to));

@@ -4,6 +4,7 @@ pub(crate) mod chain;
 mod files;
 mod flaw;
 mod links;
+mod objects;
 pub(crate) mod reader;
 mod split;
 pub(crate) mod tape;
@@ -24,6 +25,7 @@ use crate::shard::Shard;
 use chain::Anchor;
 use gpu_run_objects::Reader as ObjectReader;
 use links::InputFolder;
+use objects::ObjectFiles;
 use reader::Reader;
 use rustix::fs::{FileType, OFlags};
 use std::fs::File;
@@ -41,6 +43,7 @@ pub(crate) enum FoundInput {
     File(FolderEntry, PathBuf),
     Object(Box<ObjectReader>),
     Folder(InputFolder),
+    Objects(Box<ObjectFiles>),
 }
 
 /// An input that is open.
@@ -83,8 +86,13 @@ impl FoundInput {
             Input::Stdin => return Ok(Self::Stdin),
             Input::Stream(stream) => return Ok(Self::Stream(stream)),
             Input::Object(object) if options.split == Split::Files => {
-                return Err(Error::FolderOfObjects(object.name().to_owned()));
+                let folder = object.into_folder().map_err(Error::InputNotListed)?;
+                return Ok(Self::Objects(Box::new(ObjectFiles::list(folder)?)));
             }
+            Input::Objects(folder) if options.split != Split::Files => {
+                return Err(Error::InputIsFolder(folder.name().to_owned()));
+            }
+            Input::Objects(folder) => return Ok(Self::Objects(Box::new(ObjectFiles::list(folder)?))),
             Input::Object(object) => {
                 let reader = object.reader().map_err(|error| Error::read(object.name(), error))?;
                 return Ok(Self::Object(Box::new(reader)));
@@ -111,13 +119,14 @@ impl FoundInput {
         Ok(Self::Folder(InputFolder::new(folder, options.follow_links)?))
     }
 
-    /// Returns what a journal recognizes an object by.
+    /// Returns what a journal recognizes an object, or a folder of objects, by.
     pub(crate) fn object(&self) -> Option<Identity> {
         match self {
             Self::Object(object) => {
                 let (url, state) = (object.object().name().to_owned(), object.state());
                 Some(Identity::Object { url, bytes: state.bytes, version: state.version.clone() })
             }
+            Self::Objects(files) => Some(Identity::Objects { url: files.folder().name().to_owned() }),
             _ => None,
         }
     }
@@ -149,6 +158,7 @@ impl FoundInput {
         let unreadable = |path| |source| Error::OpenInput { path, source };
         let file = match (self, number) {
             (Self::Folder(folder), _) => return seekable(Reader::folder(folder)?, None, shard, from),
+            (Self::Objects(files), _) => return seekable(Reader::objects(*files), None, shard, from),
             (Self::Object(object), _) => {
                 let length = Some(object.state().bytes);
                 return seekable(Reader::stream(ByteSource::Object(object), rule)?, length, shard, from);

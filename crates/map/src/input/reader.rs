@@ -7,6 +7,7 @@ use super::chain::Anchor;
 use super::files::{Files, content};
 use super::flaw::Flaw;
 use super::links::InputFolder;
+use super::objects::ObjectFiles;
 use super::split::{ByteSource, MAX_RECORD_BYTES, Position, Records, Rule, SplitError, trimmed};
 use crate::dealer::{Dealer, Offered};
 use crate::error::Error;
@@ -108,6 +109,7 @@ pub(crate) struct Reader {
 enum RecordSource {
     Stream(Box<Records>),
     Files(Box<Files>),
+    Objects(Box<ObjectFiles>),
 }
 
 impl Reader {
@@ -126,6 +128,10 @@ impl Reader {
         Ok(Self::new(RecordSource::Files(Box::new(Files::new(root)?))))
     }
 
+    pub(crate) fn objects(files: ObjectFiles) -> Self {
+        Self::new(RecordSource::Objects(Box::new(files)))
+    }
+
     fn new(source: RecordSource) -> Self {
         Self { source, records: 0, first: None, suspects: None }
     }
@@ -134,7 +140,7 @@ impl Reader {
     pub(crate) fn header(&self) -> &[u8] {
         match &self.source {
             RecordSource::Stream(records) => records.header(),
-            RecordSource::Files(_) => &[],
+            RecordSource::Files(_) | RecordSource::Objects(_) => &[],
         }
     }
 
@@ -152,6 +158,11 @@ impl Reader {
                 files.end_at(share.end);
                 Ok(share)
             }
+            RecordSource::Objects(files) => {
+                let share = shard.share(files.total());
+                files.end_at(share.end);
+                Ok(share)
+            }
         }
     }
 
@@ -160,6 +171,7 @@ impl Reader {
         self.records = match &mut self.source {
             RecordSource::Stream(records) => records.skip_before(offset).map_err(unreadable)?,
             RecordSource::Files(files) => files.skip_before(offset),
+            RecordSource::Objects(files) => files.skip_before(offset),
         };
         Ok(())
     }
@@ -180,6 +192,11 @@ impl Reader {
                     let _ = files.next().ok_or(Error::InputChanged)?;
                 }
                 if Some(files.seen()) != mark.seen {
+                    return Err(Error::InputChanged);
+                }
+            }
+            RecordSource::Objects(files) => {
+                if !files.skip_count(mark.records) || Some(files.seen()) != mark.seen {
                     return Err(Error::InputChanged);
                 }
             }
@@ -272,12 +289,9 @@ impl Reader {
                 Record { location: Location::Line(piece.line), stdin, lead: header.len(), flaw: piece.flaw }
             }),
             RecordSource::Files(files) => files.next().map(|(path, opened)| {
-                let (stdin, flaw) = match opened.and_then(|(file, stat)| content(file, &stat)) {
-                    Ok(bytes) => (bytes.into(), None),
-                    Err(flaw) => (Bytes::new(), Some(flaw)),
-                };
-                Record { location: Location::File(path), stdin, lead: 0, flaw }
+                file(path, opened.and_then(|(file, stat)| content(file, &stat)).map(Bytes::from))
             }),
+            RecordSource::Objects(files) => files.next()?.map(|(path, content)| file(path, content)),
         };
         self.records += u64::from(record.is_some());
         Ok(record)
@@ -291,8 +305,17 @@ impl Reader {
                 Mark { records: self.records, offset, line, seen: records.seen(), anchor: records.anchor() }
             }
             RecordSource::Files(files) => Mark { records: self.records, seen: Some(files.seen()), ..Mark::default() },
+            RecordSource::Objects(files) => Mark { records: self.records, seen: Some(files.seen()), ..Mark::default() },
         }
     }
+}
+
+fn file(path: PathBuf, content: Result<Bytes, Flaw>) -> Record {
+    let (stdin, flaw) = match content {
+        Ok(bytes) => (bytes, None),
+        Err(flaw) => (Bytes::new(), Some(flaw)),
+    };
+    Record { location: Location::File(path), stdin, lead: 0, flaw }
 }
 
 /// Gives a batch to the dealer, if it has records. Returns whether anybody takes more.

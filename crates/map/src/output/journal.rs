@@ -81,6 +81,7 @@ pub(crate) enum Identity {
     File { path: String, bytes: u64, modified: (i64, i64) },
     Folder { path: String },
     Object { url: String, bytes: u64, version: String },
+    Objects { url: String },
     Stream,
 }
 
@@ -135,7 +136,7 @@ impl Progress {
 pub(crate) struct Tail {
     /// In a folder, the path of the record that was written last.
     pub(crate) path: Option<Vec<u8>>,
-    /// Hash of the length and the last bytes. `None` if there is no file.
+    /// Hash of the length and the last bytes; of an object, its version. `None` if there is no file.
     hash: Option<String>,
 }
 
@@ -163,10 +164,15 @@ impl Tail {
         };
         Ok(Self { path: Some(path.as_os_str().as_bytes().to_vec()), ..file })
     }
+
+    /// Returns the tail of an object, or of a record's object in a folder, which may not exist.
+    pub(crate) fn of_object(path: Option<&[u8]>, version: Option<String>) -> Self {
+        Self { path: path.map(<[u8]>::to_vec), hash: version }
+    }
 }
 
 /// What a journal says.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Content {
     version: u32,
     pub(crate) task: Task,
@@ -198,7 +204,11 @@ impl Journal {
 
     /// The journal of an object, which is an object, too.
     pub(crate) fn beside_object(output: &Object, task: Task) -> Self {
-        let journal = output.beside(SUFFIX);
+        Self::of_object(output.beside(SUFFIX), task)
+    }
+
+    /// The journal that is this object.
+    pub(crate) fn of_object(journal: Object, task: Task) -> Self {
         let path = journal.name().into();
         Self { place: Place::Object(journal), path, task }
     }
@@ -208,11 +218,11 @@ impl Journal {
         Self { place: Place::Folder(folder, SUFFIX.into()), path: output.join(SUFFIX), task }
     }
 
-    /// Whether there is a journal, or perhaps: nothing may be overwritten unless it is known that there is none.
-    pub(crate) fn exists(&self) -> bool {
+    /// Whether there may be something that a killed run has left beside it.
+    pub(crate) fn has_leftovers(&self) -> bool {
         match &self.place {
             Place::Folder(folder, name) => folder.stat(name).is_ok(),
-            Place::Object(object) => !matches!(object.state(), Ok(None)),
+            Place::Object(_) => false,
         }
     }
 
@@ -241,10 +251,13 @@ impl Journal {
         &self.task.input
     }
 
-    /// Returns whether there is a journal of an output that is not finished.
-    pub(crate) fn is_unfinished(&self) -> bool {
-        let finished = || matches!(self.content(), Ok(Some(content)) if content.progress.finished);
-        self.exists() && !finished()
+    /// Returns whether there is a journal of an output that is not finished. One that says nothing may be of any output.
+    pub(crate) fn is_unfinished(&self) -> Result<bool, Error> {
+        match self.content() {
+            Ok(content) => Ok(content.is_some_and(|content| !content.progress.finished)),
+            Err(Error::Journal { .. }) => Ok(true),
+            Err(error) => Err(error),
+        }
     }
 
     /// Returns how far an earlier run with the same task came; `None` if there was none, or it finished.
@@ -316,7 +329,7 @@ pub(crate) fn content(folder: &Folder, name: &OsStr, path: &Path) -> Result<Opti
     parsed(&bytes, path).map(Some)
 }
 
-fn parsed(bytes: &[u8], path: &Path) -> Result<Content, Error> {
+pub(crate) fn parsed(bytes: &[u8], path: &Path) -> Result<Content, Error> {
     let refused = |flaw| Error::Journal { path: path.to_owned(), flaw };
     let text = checked(bytes).ok_or_else(|| refused(JournalFlaw::Damaged))?;
     let content: Option<Content> = serde_json::from_slice(text).ok();

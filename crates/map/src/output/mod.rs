@@ -3,6 +3,7 @@
 
 mod counts;
 pub(crate) mod journal;
+mod objects;
 pub(crate) mod shards;
 mod shared;
 pub(crate) mod target;
@@ -17,7 +18,7 @@ use crate::error::Error;
 use crate::folder::{FindError, FolderEntry, Trust};
 use crate::input::{FoundInput, is_special};
 use crate::options::{Options, Output, Split};
-use gpu_run_objects::Object;
+use gpu_run_objects::{Object, ObjectFolder};
 use gpu_run_run::Source;
 use journal::{Identity, Task};
 use rustix::fs::FileType;
@@ -38,6 +39,7 @@ pub(crate) fn open(
         Output::Stream(_) if options.shard.is_some() => return Err(Error::ShardToStream("a stream".into())),
         Output::Stream(stream) => return Ok(Target::stream(stream)),
         Output::Object(object) => return open_object(object, options, task(options)?),
+        Output::Objects(folder) => return open_objects(&folder, options, task(options)?),
         Output::Path(path) => path,
     };
     let task = task(options)?;
@@ -86,17 +88,32 @@ pub(crate) fn open(
 
 fn open_object(object: Object, options: &Options, task: Task) -> Result<Target, Error> {
     if options.split == Split::Files {
-        return Err(Error::ObjectForFolder(object.name().to_owned()));
+        return open_objects(&object.into_folder().map_err(Error::OutputNotListed)?, options, task);
     }
-    if options.shard.is_some() {
-        return Err(Error::ShardToStream(object.name().into()));
-    }
-    if let Identity::Object { url, .. } = &task.input
-        && url == object.name()
-    {
-        return Err(Error::OutputOverInput { input: url.into(), output: url.into() });
-    }
+    check_objects_apart(&task.input, object.name())?;
+    let Some(shard) = options.shard else { return Target::object(object, task) };
+    let shards = shards::beside_object(&object);
+    check_objects_apart(&task.input, shards.name())?;
+    let object = shards.object(&shard.file_name()).map_err(|error| Error::write(shards.name(), error))?;
     Target::object(object, task)
+}
+
+fn open_objects(folder: &ObjectFolder, options: &Options, task: Task) -> Result<Target, Error> {
+    if options.split != Split::Files {
+        return Err(Error::OutputIsFolder(folder.name().into()));
+    }
+    check_objects_apart(&task.input, folder.name())?;
+    Target::objects(folder, task)
+}
+
+/// Refuses an output that is the input, lies within it, or contains it. Names of folders end with a `/`.
+fn check_objects_apart(input: &Identity, output: &str) -> Result<(), Error> {
+    let (Identity::Object { url: input, .. } | Identity::Objects { url: input }) = input else { return Ok(()) };
+    let is_within = |inner: &str, outer: &str| outer.ends_with('/') && inner.starts_with(outer);
+    match input == output || is_within(input, output) || is_within(output, input) {
+        true => Err(Error::OutputOverInput { input: input.into(), output: output.into() }),
+        false => Ok(()),
+    }
 }
 
 /// Returns the task as the journal records it.

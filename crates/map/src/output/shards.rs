@@ -4,10 +4,13 @@
 //! its journal. The shards of a folder write into that folder itself, because no two records have the same name. What
 //! they need besides lies in `.gpu-run-map.shards` in the folder, under the same names: a file that is locked while the
 //! shard is written, and the shard's journal.
+//!
+//! Where the output is an object, or a folder of objects, shards and journals are objects of the same names.
 
 use super::journal::{SUFFIX, with_suffix};
 use crate::folder::Folder;
 use crate::shard::Shard;
+use gpu_run_objects::{Error as ObjectError, Object, ObjectFolder};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -30,6 +33,31 @@ pub(crate) fn within() -> OsString {
 /// Returns the path of a shard of the file `output`.
 pub(crate) fn path_beside(output: &Path, shard: Shard) -> PathBuf {
     output.with_file_name(beside(output.file_name().unwrap_or_default())).join(shard.file_name())
+}
+
+/// Returns the folder with the shards of the object `output`.
+pub(crate) fn beside_object(output: &Object) -> ObjectFolder {
+    output.folder_beside(SHARDS_SUFFIX)
+}
+
+/// Returns the folder with the journals of the shards of a folder of objects.
+pub(crate) fn of_objects(output: &ObjectFolder) -> Result<ObjectFolder, ObjectError> {
+    output.below(&format!("{SUFFIX}{SHARDS_SUFFIX}"))
+}
+
+/// Removes the shards and the journals in a folder of objects. The journals go first: without one, a shard is missing.
+pub(crate) fn remove_objects(shards: &ObjectFolder) -> Result<(), ObjectError> {
+    let (mut puts, found) = (shards.puts(), shards.list_if_any()?.unwrap_or_default());
+    let (journals, others): (Vec<_>, Vec<_>) =
+        found.iter().filter(|entry| is_of_shard(entry.name.as_ref())).partition(|entry| entry.name.ends_with(SUFFIX));
+    for entry in journals {
+        puts.put(&entry.name, None)?;
+    }
+    puts.flush()?;
+    for entry in others {
+        puts.put(&entry.name, None)?;
+    }
+    puts.flush()
 }
 
 /// Whether a shard of the folder `root` was begun.

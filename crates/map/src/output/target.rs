@@ -1,4 +1,4 @@
-//! Where output records go: a stream, a file with a journal, or a folder with a journal.
+//! Where output records go: a stream, a file with a journal, or a folder with a journal; and objects in place of these.
 //!
 //! A *checkpoint* makes the output so far durable: it is flushed to disk, and then the journal says so. A checkpoint
 //! waits for the disk, so the next one is made only when this wait is a small part of the time since. The first
@@ -6,11 +6,12 @@
 //! shard says that the shard is finished.
 
 use super::journal::{Identity, Journal, Progress, SUFFIX, Tail, Task, with_suffix};
+use super::objects::{ObjectFolderOutput, ObjectOutput};
 use super::shards;
 use crate::error::Error;
 use crate::folder::{Folder, FolderEntry};
 use crate::options::Unfinished;
-use gpu_run_objects::{Error as ObjectError, Object, Upload};
+use gpu_run_objects::{Object, ObjectFolder};
 use rustix::fs::OFlags;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -47,11 +48,7 @@ enum Sink {
         bytes: u64,
         path: PathBuf,
     },
-    Object {
-        object: Object,
-        /// From [`Target::begin`] on, until it is finished.
-        upload: Option<Box<Upload>>,
-    },
+    Object(ObjectOutput),
     Folder {
         root: Arc<Folder>,
         /// Locked while the folder is written to. Several shards may write to it at once.
@@ -64,6 +61,7 @@ enum Sink {
         last: Option<PathBuf>,
         path: PathBuf,
     },
+    Objects(ObjectFolderOutput),
 }
 
 impl std::fmt::Debug for Target {
@@ -104,11 +102,19 @@ impl Target {
 
     /// Takes an object for writing. One that exists stays until the map has finished.
     pub(crate) fn object(object: Object, task: Task) -> Result<Self, Error> {
-        if !object.is_writable() {
-            return Err(unwritable_object(&object)(ObjectError::ReadOnly(object.name().to_owned())));
-        }
         let journal = Journal::beside_object(&object, task);
-        Ok(Self::new(Sink::Object { object, upload: None }, Some(journal)))
+        Ok(Self::new(Sink::Object(ObjectOutput::new(object)?), Some(journal)))
+    }
+
+    /// Takes a folder of objects for writing. It need not exist: folders of objects are only names.
+    pub(crate) fn objects(folder: &ObjectFolder, task: Task) -> Result<Self, Error> {
+        let journal = match task.shard {
+            None => folder.object(SUFFIX),
+            Some(shard) => shards::of_objects(folder).and_then(|shards| shards.object(&(shard.file_name() + SUFFIX))),
+        };
+        let journal = journal.map_err(|error| Error::write(folder.name(), error))?;
+        let sink = Sink::Objects(ObjectFolderOutput::new(folder, task.shard.is_some()));
+        Ok(Self::new(sink, Some(Journal::of_object(journal, task))))
     }
 
     /// Opens a folder, and makes it if it does not exist.
@@ -150,19 +156,17 @@ impl Target {
         if unfinished == Unfinished::Overwrite {
             return Ok(None);
         }
-        if self.has_rival() {
+        if self.has_rival()? {
             let error = if journal.is_of_shard() { Error::OutputUnfinished } else { Error::OutputHasShards };
             return Err(error(output.to_owned()));
         }
         if !is_resumed {
-            return if journal.is_unfinished() { Err(Error::OutputUnfinished(output.to_owned())) } else { Ok(None) };
+            return if journal.is_unfinished()? { Err(Error::OutputUnfinished(output.to_owned())) } else { Ok(None) };
         }
         let earlier = journal.read()?;
         let unreadable = |error| Error::read(output.display().to_string(), error);
-        if let Sink::Object { .. } = &self.sink {
-            // Of an object, nothing can be seen before it is finished.
-            let absent = || Error::OutputNotUnfinished(output.to_owned());
-            return earlier.filter(|progress| progress.upload.is_some()).map(Some).ok_or_else(absent);
+        if let Sink::Object(object) = &self.sink {
+            return object.earlier(earlier);
         }
         let length = match &self.sink {
             Sink::File { file, .. } => file.to.metadata().map_err(unreadable)?.len(),
@@ -187,11 +191,12 @@ impl Target {
     }
 
     /// Whether another kind of map has not finished the folder: one of the whole, or of shards.
-    fn has_rival(&self) -> bool {
+    fn has_rival(&self) -> Result<bool, Error> {
         match &self.sink {
-            Sink::Folder { root, shard: None, .. } => shards::are_begun(root),
-            Sink::Folder { root, shard: Some(_), .. } => root.stat(SUFFIX).is_ok(),
-            Sink::Stream(_) | Sink::File { .. } | Sink::Object { .. } => false,
+            Sink::Folder { root, shard: None, .. } => Ok(shards::are_begun(root)),
+            Sink::Folder { root, shard: Some(_), .. } => Ok(root.stat(SUFFIX).is_ok()),
+            Sink::Objects(folder) => folder.has_rival(),
+            Sink::Stream(_) | Sink::File { .. } | Sink::Object(_) => Ok(false),
         }
     }
 
@@ -201,7 +206,8 @@ impl Target {
             Sink::Folder { root, shard: None, .. } => shards::remove(root, &shards::within()),
             // Another shard may have removed it.
             Sink::Folder { root, shard: Some(_), .. } => root.remove(Path::new(SUFFIX)),
-            Sink::Stream(_) | Sink::File { .. } | Sink::Object { .. } => Ok(()),
+            Sink::Objects(folder) => Ok(folder.remove_rival()?),
+            Sink::Stream(_) | Sink::File { .. } | Sink::Object(_) => Ok(()),
         }
     }
 
@@ -210,7 +216,9 @@ impl Target {
         match &self.sink {
             Sink::Folder { root, .. } => last.map_or(Ok(Tail::default()), |last| Tail::of_record(root, last)),
             Sink::File { file, .. } => Tail::of_output(&file.to, length),
-            Sink::Stream(_) | Sink::Object { .. } => Ok(Tail::default()),
+            Sink::Object(object) => object.tail(),
+            Sink::Objects(folder) => folder.tail(last),
+            Sink::Stream(_) => Ok(Tail::default()),
         }
     }
 
@@ -219,27 +227,29 @@ impl Target {
         match &self.sink {
             Sink::Stream(_) => None,
             Sink::File { path, .. } | Sink::Folder { path, .. } => Some(path),
-            Sink::Object { object, .. } => Some(Path::new(object.name())),
+            Sink::Object(object) => Some(Path::new(object.name())),
+            Sink::Objects(folder) => Some(Path::new(folder.name())),
         }
     }
 
     /// Returns the output's path, and the file that is held open there.
     fn held(&self) -> Option<(&Path, &File)> {
         match &self.sink {
-            Sink::Stream(_) | Sink::Object { .. } => None,
+            Sink::Stream(_) | Sink::Object(_) | Sink::Objects(_) => None,
             Sink::File { path, file, .. } => Some((path, &file.to)),
             Sink::Folder { path, lock, .. } => Some((path, lock)),
         }
     }
 
     /// Begins: output beyond `from` is removed, and the journal exists.
-    pub(crate) fn begin(&mut self, mut from: Progress) -> Result<(), Error> {
+    pub(crate) fn begin(&mut self, mut from: Progress, unfinished: Unfinished) -> Result<(), Error> {
         let Some(journal) = &self.journal else { return Ok(()) };
-        if let Sink::Object { object, upload } = &mut self.sink {
-            *upload = Some(Box::new(begin_upload(object, journal, &mut from)?));
+        let overwrites = unfinished == Unfinished::Overwrite;
+        if let Sink::Object(object) = &mut self.sink {
+            object.begin(journal, &mut from, overwrites)?;
         }
         // A run that was killed leaves its journal behind.
-        let leftovers = journal.exists();
+        let leftovers = journal.has_leftovers();
         // The journal comes first: an output that was cut must not look like a finished one.
         journal.write(&from)?;
         if leftovers {
@@ -249,12 +259,13 @@ impl Target {
                 let _ = root.remove_temporary(stem);
             }
         }
-        if self.has_rival() {
+        // Otherwise there is none: see `earlier`.
+        if overwrites && self.has_rival()? {
             self.remove_rival().map_err(|error| Error::write("the journal of another map", error))?;
         }
         match &mut self.sink {
-            Sink::Stream(_) | Sink::Object { .. } => {}
-            Sink::Folder { last, .. } => {
+            Sink::Stream(_) | Sink::Object(_) => {}
+            Sink::Folder { last, .. } | Sink::Objects(ObjectFolderOutput { last, .. }) => {
                 *last = from.tail.path.as_ref().map(|path| PathBuf::from(OsStr::from_bytes(path)))
             }
             Sink::File { file, bytes, path } => {
@@ -275,10 +286,8 @@ impl Target {
                 *count += bytes.len() as u64;
                 file.write_all(bytes).map_err(|error| unwritable(path, error))
             }
-            Sink::Object { object, upload } => {
-                let upload = upload.as_mut().ok_or(Error::Internal("output before the map has begun"))?;
-                upload.write(bytes).map_err(unwritable_object(object))
-            }
+            Sink::Object(object) => object.write(bytes),
+            Sink::Objects(folder) => folder.put(name, record),
             Sink::Folder { root, last, path, stem, .. } => {
                 put_file(root, name, stem, record).map_err(|error| unwritable(&path.join(name), explained(error)))?;
                 *last = Some(name.to_owned());
@@ -292,7 +301,7 @@ impl Target {
         match &mut self.sink {
             Sink::Stream(stream) => stream.flush().map_err(unwritable_stream),
             Sink::File { file, path, .. } => file.flush().map_err(|error| unwritable(path, error)),
-            Sink::Object { .. } | Sink::Folder { .. } => Ok(()),
+            Sink::Object(_) | Sink::Objects(_) | Sink::Folder { .. } => Ok(()),
         }
     }
 
@@ -309,11 +318,9 @@ impl Target {
             return Ok(());
         }
         match &mut self.sink {
-            Sink::Stream(_) | Sink::Object { upload: None, .. } => {}
-            Sink::Object { object, upload: Some(upload) } => {
-                let parts = upload.flush().map_err(unwritable_object(object))?;
-                (progress.output, progress.upload) = (parts.bytes(), Some(parts.clone()));
-            }
+            Sink::Stream(_) => {}
+            Sink::Object(object) => object.flush(&mut progress)?,
+            Sink::Objects(folder) => folder.flush()?,
             Sink::File { file, path, .. } => {
                 let flushed = file.flush().and_then(|()| file.to.sync_data());
                 flushed.map_err(|error| unwritable(path, error))?;
@@ -324,7 +331,7 @@ impl Target {
             }
         }
         let last = match &self.sink {
-            Sink::Folder { last, .. } => last.as_deref(),
+            Sink::Folder { last, .. } | Sink::Objects(ObjectFolderOutput { last, .. }) => last.as_deref(),
             _ => None,
         };
         let tail = self.tail(progress.output, last);
@@ -338,7 +345,7 @@ impl Target {
     /// Whether a checkpoint can be made: what is sent of an object has a least size.
     pub(crate) fn can_be_safe(&self) -> bool {
         match &self.sink {
-            Sink::Object { upload: Some(upload), .. } => upload.can_flush(),
+            Sink::Object(object) => object.can_flush(),
             _ => true,
         }
     }
@@ -357,13 +364,10 @@ impl Target {
     /// read it.
     pub(crate) fn finish(&mut self, done: &Progress) -> Result<(), Error> {
         self.deliver()?;
-        if let (Sink::Object { object, upload }, Some(journal)) = (&mut self.sink, &self.journal)
-            && let Some(mut upload) = upload.take()
-        {
-            // The journal comes first: whoever continues must know that nothing but this is left to do.
-            let parts = upload.close().map_err(unwritable_object(object))?;
-            journal.write(&Progress { output: parts.bytes(), upload: Some(parts.clone()), ..done.clone() })?;
-            upload.finish().map_err(unwritable_object(object))?;
+        match (&mut self.sink, &self.journal) {
+            (Sink::Object(object), Some(journal)) => object.finish(journal, done)?,
+            (Sink::Objects(folder), _) => folder.flush()?,
+            _ => {}
         }
         if let Some((path, held)) = self.held() {
             let identity = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
@@ -441,25 +445,6 @@ fn explained(error: io::Error) -> io::Error {
 
 fn unwritable(path: &Path, error: io::Error) -> Error {
     Error::write(path.display().to_string(), error)
-}
-
-/// Continues the upload that the map goes on from, or begins one in place of an earlier one.
-fn begin_upload(object: &Object, journal: &Journal, from: &mut Progress) -> Result<Upload, Error> {
-    if let Some(parts) = from.upload.clone() {
-        return object.continue_upload(parts).map_err(unwritable_object(object));
-    }
-    if let Some(earlier) = journal.upload() {
-        // One that cannot be given up does no harm.
-        let _ = object.continue_upload(earlier).and_then(Upload::abort);
-    }
-    let mut upload = object.upload().map_err(unwritable_object(object))?;
-    from.upload = Some(upload.flush().map_err(unwritable_object(object))?.clone());
-    Ok(upload)
-}
-
-fn unwritable_object(object: &Object) -> impl Fn(ObjectError) -> Error {
-    let name = object.name().to_owned();
-    move |error| Error::write(name.clone(), error)
 }
 
 fn unwritable_stream(error: io::Error) -> Error {

@@ -4,6 +4,7 @@ use crate::batch::Results;
 use crate::folder::{FolderEntry, Trust};
 use crate::input::Flaw;
 use crate::input::reader::Mark;
+use crate::options::Unfinished;
 use gpu_run_compiler::Trap;
 use std::fs;
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -54,7 +55,7 @@ impl Observer for Notes {
 
 fn writer(path: &Path, fail_fast: bool) -> (Writer, Receiver<String>) {
     let mut target = Target::file(entry(path), path, task()).unwrap();
-    target.begin(Progress::default()).unwrap();
+    target.begin(Progress::default(), Unfinished::Refuse).unwrap();
     let (send, notes) = mpsc::channel();
     let rules = Rules { lines: true, fail_fast, has_deadline: false };
     (Writer::new(target, rules, Box::new(Notes(send)), Progress::default(), None), notes)
@@ -136,6 +137,6 @@ fn stopped_after_the_end_it_says_nothing_and_writes_no_journal() {
     writer.write(ran(0, vec![done("a", End::Returned)])).unwrap();
     writer.finish().unwrap();
     assert!(!writer.stop(StopReason::Interrupted));
-    assert!(!journal(&path).exists());
+    assert!(!journal(&path).has_leftovers());
     assert_eq!(notes.try_iter().collect::<Vec<_>>(), ["finished 1"]);
 }
