@@ -28,9 +28,9 @@ const LOCAL_LINEAR: u32 = 0x1000;
 pub fn prepare() {
     let mut step = thread();
     while step < STEPS {
-        local_store(LOCAL_VALUES | step * 4, VALUES[step as usize] as u32);
+        local_store(LOCAL_VALUES | (step * 4), VALUES[step as usize] as u32);
         if step < 256 {
-            local_store(LOCAL_LINEAR | step * 4, item::brightness(step).to_bits());
+            local_store(LOCAL_LINEAR | (step * 4), item::brightness(step).to_bits());
         }
         step += threads();
     }
@@ -172,7 +172,7 @@ fn cover(at: u32, x: u32, top: u32, pixels: Light) -> Light {
         let colour = mix(first, second, ((down(row) - edges[1]) * light[0]).clamp(0.0, 1.0));
         let light = [0, 8, 16].map(|shift| {
             let value = colour >> shift & 255;
-            f32::from_bits(local_load(LOCAL_LINEAR | value * 4))
+            f32::from_bits(local_load(LOCAL_LINEAR | (value * 4)))
         });
         over(pixels[row as usize], light, coverage[row as usize] * ((colour >> 24) as f32 / 255.0))
     })
@@ -221,5 +221,5 @@ fn packed(pixel: [f32; 3]) -> u32 {
 #[inline(always)]
 fn value(brightness: f32) -> u32 {
     let step = (brightness * (STEPS - 1) as f32 + 0.5) as u32;
-    local_load(LOCAL_VALUES | (step & STEPS - 1) * 4)
+    local_load(LOCAL_VALUES | ((step & (STEPS - 1)) * 4))
 }
