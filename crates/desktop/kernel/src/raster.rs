@@ -1,6 +1,6 @@
 //! Raster: finds the tiles whose items changed. A warp looks at a block and its lanes at the block's tiles: each hashes what its tile shows,
 //! with the order. A block with the items of the last frame is not looked at, and a tile with the hash of the last frame stays as it is.
-//! Then the glyphs that show in these tiles get images (`glyphs.rs`), and a warp draws a tile (`draw.rs`).
+//! Then all glyphs get their images (`glyphs.rs`), and warps draw these tiles (`draw.rs`).
 
 use crate::draw;
 use crate::geometry::blocks;
