@@ -210,9 +210,14 @@ def test_an_iterator_that_is_dropped_ends_what_runs(echo):
         assert next(outputs) == b"a"
         del outputs
     gpu_run._native.settle(20)
-    began = time.process_time()
-    time.sleep(0.5)
-    assert time.process_time() - began < 0.3, "something still runs"
+
+    def works():
+        began = time.process_time()
+        time.sleep(0.5)
+        return time.process_time() - began >= 0.3
+
+    # On a busy machine, threads of other libraries may still have something to do; what was dropped would work for ever.
+    assert not all(works() for _ in range(20)), "something still runs"
     assert list(echo.map(["a"])) == [b"a"]
 
 
@@ -238,5 +243,6 @@ def test_ctrl_c_ends_a_running_call(call):
     began = time.monotonic()
     assert child.stdout.readline() == "interrupted\n"
     took = time.monotonic() - began
-    assert child.communicate(timeout=60)[0] == "over\n" and child.returncode == 0
+    said = child.communicate(timeout=60)[0]
+    assert (said, child.returncode) == ("over\n", 0)
     assert took < 5, f"it took {took:.1f} s"
