@@ -216,6 +216,41 @@ fn faults(server: &Server, faults: Faults) {
     assert!(proxy.faults() > 0, "the test shows nothing");
 }
 
+/// The option of a map that goes on after some were killed.
+fn resume(kills: u32) -> &'static str {
+    if kills > 0 { "--resume" } else { "" }
+}
+
+/// Runs commands that are killed, each when `done` says `by` more than when it began and at most `most` of them, until one ends with 0. A
+/// command is given how many were killed before it; `look` looks at what each of these left.
+fn killed_until_done(
+    most: u32,
+    command: impl Fn(u32) -> Command,
+    done: impl Fn() -> usize,
+    by: usize,
+    look: impl Fn(),
+) {
+    let mut kills = 0;
+    loop {
+        let mut child = command(kills).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let before = done();
+        while kills < most && child.try_wait().unwrap().is_none() && done() <= before + by {
+            thread::sleep(Duration::from_millis(5));
+        }
+        if kills < most {
+            child.kill().unwrap();
+        }
+        let ran = Ran::from(child.wait_with_output().unwrap());
+        if ran.code == Some(0) {
+            break;
+        }
+        assert_eq!(ran.code, None, "{ran:?}");
+        look();
+        kills += 1;
+    }
+    assert!(kills > 0, "too fast to be killed: the test shows nothing");
+}
+
 fn killed_it_goes_on_where_the_upload_was(server: &Server) {
     let (place, bucket, text) = (place(), server.bucket(), lines(40 << 20));
     server.put(&bucket, "in", &text);

@@ -111,12 +111,7 @@ impl Input {
     /// Returns the object that a path is the address of, such as `s3://bucket/in.txt`, or the folder of objects, such as
     /// `s3://bucket/in/`; else the file or folder.
     pub fn at(path: impl AsRef<Path>) -> Result<Self, ObjectError> {
-        let path = path.as_ref();
-        Ok(match address(path) {
-            Some(address) if ObjectFolder::is_address(address) => Self::Objects(ObjectFolder::open(address)?),
-            Some(address) => Self::Object(Object::open(address)?),
-            None => Self::Path(path.to_owned()),
-        })
+        place(path.as_ref(), Self::Objects, Self::Object, Self::Path)
     }
 }
 
@@ -124,17 +119,22 @@ impl Output {
     /// Returns the object that a path is the address of, such as `s3://bucket/out.txt`, or the folder of objects, such as
     /// `s3://bucket/out/`; else the file or folder.
     pub fn at(path: impl AsRef<Path>) -> Result<Self, ObjectError> {
-        let path = path.as_ref();
-        Ok(match address(path) {
-            Some(address) if ObjectFolder::is_address(address) => Self::Objects(ObjectFolder::open(address)?),
-            Some(address) => Self::Object(Object::open(address)?),
-            None => Self::Path(path.to_owned()),
-        })
+        place(path.as_ref(), Self::Objects, Self::Object, Self::Path)
     }
 }
 
-fn address(path: &Path) -> Option<&str> {
-    path.to_str().filter(|path| Object::is_address(path))
+/// What a path is, made of a folder of objects, of an object, or of the path of a file or folder.
+fn place<T>(
+    path: &Path,
+    objects: fn(ObjectFolder) -> T,
+    object: fn(Object) -> T,
+    files: fn(PathBuf) -> T,
+) -> Result<T, ObjectError> {
+    Ok(match path.to_str().filter(|path| Object::is_address(path)) {
+        Some(address) if ObjectFolder::is_address(address) => objects(ObjectFolder::open(address)?),
+        Some(address) => object(Object::open(address)?),
+        None => files(path.to_owned()),
+    })
 }
 
 impl fmt::Debug for Input {

@@ -3,7 +3,7 @@
 use super::proxy::{Faults, Proxy};
 use super::server::Server;
 use super::support::{Place, Ran};
-use super::{SECRET, map, run};
+use super::{SECRET, killed_until_done, map, resume, run};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Stdio;
@@ -123,26 +123,8 @@ pub(super) fn killed_it_goes_on(server: &Server) {
     let all = many(server, &bucket, 200);
     let proxy = Proxy::start(server.address(), Faults::Slow);
     let line = format!("-i s3://{bucket}/in/ -o s3://{bucket}/out/ --batch 10");
-    let mut kills = 0;
-    loop {
-        let resume = if kills > 0 { "--resume" } else { "" };
-        let mut child = map(&place, proxy.address(), &format!("{line} {resume}"));
-        let mut child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let before = server.count(&bucket, "out/");
-        while kills < 3 && child.try_wait().unwrap().is_none() && server.count(&bucket, "out/") <= before + 20 {
-            thread::sleep(Duration::from_millis(5));
-        }
-        if kills < 3 {
-            child.kill().unwrap();
-        }
-        let ran = Ran::from(child.wait_with_output().unwrap());
-        if ran.code == Some(0) {
-            break;
-        }
-        assert_eq!(ran.code, None, "{ran:?}");
-        kills += 1;
-    }
-    assert!(kills > 0, "too fast to be killed: the test shows nothing");
+    let command = |kills| map(&place, proxy.address(), &format!("{line} {}", resume(kills)));
+    killed_until_done(3, command, || server.count(&bucket, "out/"), 20, || ());
     // The journal is gone, too.
     assert!(server.tree(&bucket, "out/") == all);
 }

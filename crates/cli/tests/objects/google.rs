@@ -5,12 +5,11 @@
 use super::proxy::{Faults, Proxy};
 use super::server::Server;
 use super::support::{Place, Ran};
-use super::{SECRET, is_same, lines};
+use super::{SECRET, is_same, killed_until_done, lines, resume};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::thread;
-use std::time::Duration;
 
 /// Tells everybody who asks that they may.
 fn tokens() -> SocketAddr {
@@ -57,28 +56,12 @@ pub(super) fn killed_it_goes_on_where_the_upload_was(server: &Server) {
     let (place, bucket, text, tokens) = (super::place(), server.bucket(), lines(40 << 20), tokens());
     server.put(&bucket, "in", &text);
     let line = format!("-i gs://{bucket}/in -o gs://{bucket}/out");
-    let mut kills = 0;
-    loop {
-        let resume = if kills > 0 { "--resume" } else { "" };
-        let mut child = map(&place, server.address(), tokens, &format!("{line} {resume}"));
-        let mut child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let before = server.parts(&bucket, "out");
-        while kills < 2 && child.try_wait().unwrap().is_none() && server.parts(&bucket, "out") <= before {
-            thread::sleep(Duration::from_millis(5));
-        }
-        if kills < 2 {
-            child.kill().unwrap();
-        }
-        let ran = Ran::from(child.wait_with_output().unwrap());
-        if ran.code == Some(0) {
-            break;
-        }
-        assert_eq!(ran.code, None, "{ran:?}");
+    let command = |kills| map(&place, server.address(), tokens, &format!("{line} {}", resume(kills)));
+    let look = || {
         let journal = String::from_utf8(server.get(&bucket, "out.gpu-run-map").unwrap()).unwrap();
         assert!(journal.contains("gs://") && !journal.contains(SECRET), "{journal}");
-        kills += 1;
-    }
-    assert!(kills > 0, "too fast to be killed: the test shows nothing");
+    };
+    killed_until_done(2, command, || server.parts(&bucket, "out"), 0, look);
     is_same(&server.get(&bucket, "out").unwrap(), &text);
     assert_eq!((server.uploads(&bucket), server.get(&bucket, "out.gpu-run-map")), (0, None));
 }

@@ -4,13 +4,11 @@ use super::folders::NUMBERING;
 use super::proxy::{Faults, Proxy};
 use super::server::Server;
 use super::support::{Place, Ran};
-use super::{SECRET, is_same, lines, run, with_keys};
+use super::{SECRET, is_same, killed_until_done, lines, run, with_keys};
 use std::fmt::Write as _;
 use std::net::SocketAddr;
-use std::process::Stdio;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
-use std::time::Duration;
 
 /// How many shards are tried: all of these with `GPU_RUN_TEST_ALL` set, else the ones that are named.
 fn counts(some: &[u32]) -> Vec<u32> {
@@ -136,27 +134,13 @@ pub(super) fn killed_merges_go_on(server: &Server) {
     let out = format!("s3://{bucket}/out");
     map_all(&place, server.address(), &format!("-i s3://{bucket}/in -o {out}"), 2);
     let proxy = Proxy::start(server.address(), Faults::Broken);
-    let mut kills = 0;
-    loop {
-        let mut child = with_keys(place.command(&format!("merge {out}")), proxy.address());
-        let mut child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let before = server.parts(&bucket, "out");
-        while kills < 3 && child.try_wait().unwrap().is_none() && server.parts(&bucket, "out") <= before + 2 {
-            thread::sleep(Duration::from_millis(5));
-        }
-        if kills < 3 {
-            child.kill().unwrap();
-        }
-        let ran = Ran::from(child.wait_with_output().unwrap());
-        if ran.code == Some(0) {
-            break;
-        }
-        assert_eq!(ran.code, None, "{ran:?}");
+    let command = |_| with_keys(place.command(&format!("merge {out}")), proxy.address());
+    let look = || {
         assert_eq!(server.get(&bucket, "out"), None, "an unfinished object is seen");
         assert_eq!(server.uploads(&bucket), 1, "it was begun anew");
-        kills += 1;
-    }
-    assert!(kills > 0 && proxy.faults() > 0, "the test shows nothing");
+    };
+    killed_until_done(3, command, || server.parts(&bucket, "out"), 2, look);
+    assert!(proxy.faults() > 0, "the test shows nothing");
     is_same(&server.get(&bucket, "out").unwrap(), &text);
     assert_eq!((server.uploads(&bucket), server.get(&bucket, "out.gpu-run-merge")), (0, None));
 }
