@@ -1,5 +1,5 @@
 //! `gs://`: Google's XML interface, which `map` uses, is that of S3 in all that is asked here, but for who asks. So the server
-//! for S3 answers, too. (The emulators of Google Cloud Storage in PyPI and npm have no uploads in parts of that interface.)
+//! for S3 answers, too. (The emulators of Google Cloud Storage that were found on PyPI have no uploads in parts of that interface.)
 //! The token comes from a server of the test's own, as it does on Google's machines.
 
 use super::proxy::{Faults, Proxy};
